@@ -123,7 +123,8 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   const double own = static_cast<double>(memory.resident - recorder);
   constexpr double most = 0.7;
   constexpr double notable = 0.1;
-  if (static_cast<double>(memory.malloc) < most * own &&
+  constexpr std::uint64_t notable_bytes = 4u << 20;
+  if (anonymous >= notable_bytes && static_cast<double>(memory.malloc) < most * own &&
       static_cast<double>(anonymous) > notable * own)
     all.remedy = remedy_of(of.get(trace::header_name::program), knows_lines);
   return all;

@@ -75,6 +75,16 @@ TEST(MemoryRows, NameNoneWhereMallocHasMostOrTheRestIsFiles) {
   EXPECT_EQ(memory_rows_of(memory, program("php")).remedy, "");
 }
 
+TEST(MemoryRows, NameNoneForLittle) {
+  trace::resident_memory memory = mostly_anonymous();
+  memory.parts = {{memory_kind::anonymous, "", 4 * mib}};
+  memory.malloc = mib;
+  memory.resident = memory.peak = 5 * mib;
+  EXPECT_NE(memory_rows_of(memory, program("php")).remedy, "");
+  memory.parts[0].bytes -= 1;
+  EXPECT_EQ(memory_rows_of(memory, program("php")).remedy, "");
+}
+
 TEST(MemoryRows, OfWhatWasNotRecordedAreNone) {
   EXPECT_EQ(memory_rows_of({}, program("x")).peak, 0u);
   trace::resident_memory only_peak;

@@ -1,7 +1,8 @@
-// tools/shim/own_mappings.cpp: large anonymous mappings that the program makes by itself. Layer: shim.
+// tools/shim/own_mappings.cpp: large anonymous mappings that the program makes by itself.
+// Layer: shim.
 //
-// malloc's own are not seen: the C library calls the system directly, and another allocator is inside
-// of an outer call then. A wrapper makes the system call itself, so it works before the recorder is
+// malloc's own are not seen: the C library calls the system directly, and another allocator is
+// inside of an outer call then. A wrapper makes the system call itself, so it works before the recorder is
 // ready, and in a sandbox it makes no other call than the program's.
 #include <cerrno>
 #include <cstdarg>

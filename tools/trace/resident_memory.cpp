@@ -75,7 +75,8 @@ void resident_counter::forget(std::uint64_t time) {
   }
 }
 
-/// Returns: what the program had mapped by itself when the look was taken, by address. None overlap.
+/// Returns: what the program had mapped by itself when the look was taken, by address.
+/// None overlap.
 std::map<std::uint64_t, own_mapping> resident_counter::mapped_then() const {
   std::vector<own_mapping> all = from_.mappings();
   std::stable_sort(all.begin(), all.end(),
@@ -110,8 +111,8 @@ resident_memory resident_counter::finish() {
   found_.live = live_;
   const std::map<std::uint64_t, own_mapping> own = mapped_then();
   std::map<std::tuple<memory_kind, std::string, std::uint32_t>, std::uint64_t> parts;
-  // What is not malloc's of a mapping, by the stacks that mapped parts of it. Where not all of these
-  // parts is in memory, each has its share.
+  // What is not malloc's of a mapping, by the stacks that mapped parts of it. Where not all of
+  // these parts is in memory, each has its share.
   const auto divide = [&](const mapped_memory& of, std::uint64_t bytes) {
     std::uint64_t mapped = 0;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> shares;

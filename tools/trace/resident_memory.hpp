@@ -8,7 +8,8 @@
 // Laws: resident = malloc + the sum of all parts. peak >= resident.
 //
 // A mapping is malloc's where its blocks lie, or lay before: in stretches of 64 KiB. What is
-// resident beyond these stretches is another part's, also where the system has joined both to one mapping.
+// resident beyond these stretches is another part's, also where the system has joined both to one
+// mapping. With stacks, that is divided among the lines that mapped it.
 #pragma once
 
 #include <cstddef>
