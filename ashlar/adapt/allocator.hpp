@@ -2,7 +2,8 @@
 // Layer: adapt.
 // Law: what allocate(n) gave, deallocate(p, n) takes with the same n, from any thread, through any
 // copy or rebind; xfree takes it too. The told size is compared with the block's class, unless
-// check::none is asked for: a wrong n is a fault (wrong_size) at once, not a block on a wrong stack.
+// check::none is asked for: a wrong n is a fault (wrong_size) at once, not a block on a wrong
+// stack.
 //
 // The hit paths are inlined, and the class of a single T is a constant: allocate(1) is one load of
 // this thread's stacks and a pop, deallocate(p, 1) one byte load, a compare with that constant, and
@@ -38,9 +39,9 @@ struct allocation_result {
 
 /// A stateless allocator: all are equal, for all types. T may be incomplete until a function is
 /// called, and of any alignment. In a constant expression it is std::allocator.
-/// Check: check::cheap compares the size that deallocate is told; with check::none it is believed, as the
-/// standard lets an allocator do, and a wrong one is undefined behaviour. ASHLAR_CHECK in the environment
-/// has both look at every call.
+/// Check: check::cheap compares the size that deallocate is told; with check::none it is believed,
+/// as the standard lets an allocator do, and a wrong one is undefined behaviour. ASHLAR_CHECK in
+/// the environment has both look at every call.
 /// Thread-safety: every function, any thread, any time, static constructors and destructors too.
 template <class T, class Check = check::cheap>
 class allocator {
@@ -74,7 +75,8 @@ class allocator {
   /// As allocate, but tells how many objects fit the block that it got: at least n.
   [[nodiscard]] constexpr allocation_result<T*> allocate_at_least(std::size_t n) {
     if (std::is_constant_evaluated()) return {std::allocator<T>().allocate(n), n};
-    // What its class holds is asked for, so that it is the caller's also where checks guard what is not.
+    // What its class holds is asked for, so that it is the caller's also where checks guard what is
+    // not.
     const class_index c = n <= small_size_max / sizeof(T)
                               ? runtime::process_classes::class_for(n * sizeof(T), alignof(T))
                               : class_index{0};
@@ -85,8 +87,8 @@ class allocator {
   }
 
   /// Effects: gives a block back. Requires: `p` came from allocate(n), or from allocate_at_least
-  /// with n between what was asked for and what it returned; else, unless Check is none, ashlar_fault:
-  /// wrong_size, or as xfree when it is no block of the process heap. Amortised O(1).
+  /// with n between what was asked for and what it returned; else, unless Check is none,
+  /// ashlar_fault: wrong_size, or as xfree when it is no block of the process heap. Amortised O(1).
   ASHLAR_HOT constexpr void deallocate(T* p, std::size_t n) noexcept {
     if (std::is_constant_evaluated()) return std::allocator<T>().deallocate(p, n);
     constexpr auto told = std::is_same_v<Check, check::none> ? runtime::told_size::believed

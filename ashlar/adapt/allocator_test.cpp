@@ -132,7 +132,7 @@ TEST(Allocator, BothKindsShareTheHeap) {
   comparing.deallocate(p, 1000);
 }
 
-// ---- what goes wrong ------------------------------------------------------------------------------
+// ---- what goes wrong ----------------------------------------------------------------------------
 
 TEST(Allocator, AsksTheNewHandlerBeforeItGivesUp) {
   static int asked;

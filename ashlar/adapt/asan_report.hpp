@@ -1,8 +1,10 @@
-// adapt/asan_report.hpp: AddressSanitizer's reports tell of pools and arenas what they tell of malloc's blocks.
+// adapt/asan_report.hpp: AddressSanitizer's reports tell of pools and arenas what they tell of
+// malloc's blocks.
 // Layer: adapt.
 //
-// Including this in one source file of the program (or more) switches it on. After a report about a byte of a
-// component's memory come the block, the component's name, and who allocated and freed it:
+// Including this in one source file of the program (or more) switches it on. After a report about a
+// byte of a component's memory come the block, the component's name, and who allocated and freed
+// it:
 //
 //   ashlar: 0x7bfff5d09068 is 8 bytes inside the block of 64 bytes at 0x7bfff5d09060 of 'orders', which is free
 //   ashlar: allocated by thread T0:
@@ -10,9 +12,10 @@
 //   ...
 //   ashlar: freed by thread T0:
 //
-// Blocks are remembered from the first on, those of constinit pools before main included, until their memory goes
-// back. Price: some 400 bytes a block, and 300 ns each time that one is allocated or freed.
-// Takes AddressSanitizer's one error report callback. Without AddressSanitizer this header is empty.
+// Blocks are remembered from the first on, those of constinit pools before main included, until
+// their memory goes back. Price: some 400 bytes a block, and 300 ns each time that one is allocated
+// or freed. Takes AddressSanitizer's one error report callback. Without AddressSanitizer this
+// header is empty.
 // Thread-safety: any thread; one lock.
 #pragma once
 
@@ -118,8 +121,8 @@ class asan_listener {
   };
   using block_map = std::map<key, block, std::less<>, listener_memory<std::pair<const key, block>>>;
 
-  /// The sanitizer gives no stack but those of its own blocks, so one of those is made. Its unwinder takes a tenth
-  /// of the time of the C library's.
+  /// The sanitizer gives no stack but those of its own blocks, so one of those is made. Its
+  /// unwinder takes a tenth of the time of the C library's.
   [[nodiscard]] static stack stack_here() noexcept {
     stack here;
     void* const token = std::malloc(1);
@@ -152,7 +155,8 @@ class asan_listener {
 
   void tell_of(const void* address) noexcept {
     const std::lock_guard guard(mutex_);
-    // The block that begins last at or before the address: it is the innermost, and the one that was overrun.
+    // The block that begins last at or before the address: it is the innermost, and the one that
+    // was overrun.
     auto at = blocks_.upper_bound(key{address, reinterpret_cast<const void*>(UINTPTR_MAX)});
     if (at == blocks_.begin()) return;
     --at;
@@ -174,7 +178,8 @@ class asan_listener {
     std::fprintf(stderr, "ashlar: %s by thread T%d:\n", what, s.thread);
     unsigned number = 0;
     for (std::size_t i = 0; i < s.depth; ++i) {
-      // One text for each function that was inlined there, each with its end, and an empty one behind them.
+      // One text for each function that was inlined there, each with its end, and an empty one
+      // behind them.
       char texts[4096] = {};
       __sanitizer_symbolize_pc(s.frames[i], "%p %F %L", texts, sizeof(texts) - 2);
       for (const char* text = texts; *text != '\0'; text += std::strlen(text) + 1) {

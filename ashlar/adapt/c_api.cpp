@@ -48,7 +48,8 @@ void ashlar_stats_get(ashlar_stats* stats) noexcept {
   runtime::collect(*stats);
 }
 
-// The drop-in library exports these, too. Weak there, so that a static program may have both libraries.
+// The drop-in library exports these, too. Weak there, so that a static program may have both
+// libraries.
 [[gnu::visibility("default"), gnu::weak]] int ashlar_on_fault(
     int action, ashlar_fault_callback callback) noexcept {
   using detail::fault_action;

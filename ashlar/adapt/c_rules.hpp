@@ -91,7 +91,8 @@ ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
   errno = EINVAL;  // a fault was told, and the process goes on
   return nullptr;
 }
-/// As `reallocate`, of a block that does not stay where it is. Cold, so that one that stays needs no frame.
+/// As `reallocate`, of a block that does not stay where it is. Cold, so that one that stays needs
+/// no frame.
 [[nodiscard]] ASHLAR_COLD inline void* reallocate_moved(void* block, std::size_t size,
                                                         const char* call) noexcept {
   if (void* const moved = hits::try_move(runtime::tops(), block, size); moved != nullptr) [[likely]]

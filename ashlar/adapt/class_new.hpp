@@ -1,5 +1,5 @@
-// adapt/class_new.hpp: base classes that give a class, and all that derive from it, operator new and
-// delete of their own: without a macro.
+// adapt/class_new.hpp: base classes that give a class, and all that derive from it, operator new
+// and delete of their own: without a macro.
 // Layer: adapt.
 //
 //   struct message : ashlar::heap_allocated<message> { ... };      every form, on the process heap
@@ -9,9 +9,9 @@
 //   struct event : ashlar::pooled<event, events> { ... };
 //   constinit ashlar::static_pool<event, 100> events;
 //
-// Both are empty, and templates of the class itself so that they stay so: two bases of one type would
-// need two addresses. As with every class-specific operator, a class that is deleted through a base
-// needs a virtual destructor there; what the sized delete is told wrong otherwise is a fault
+// Both are empty, and templates of the class itself so that they stay so: two bases of one type
+// would need two addresses. As with every class-specific operator, a class that is deleted through
+// a base needs a virtual destructor there; what the sized delete is told wrong otherwise is a fault
 // (wrong_size) where the allocator can see it.
 #pragma once
 
@@ -80,7 +80,8 @@ struct heap_allocated {
   static void operator delete(void* p, std::size_t n) noexcept {
     runtime::deallocate_sized(p, n, call);
   }
-  // Not sized: gcc and clang find no sized form when the constructor of an over-aligned class throws.
+  // Not sized: gcc and clang find no sized form when the constructor of an over-aligned class
+  // throws.
   static void operator delete(void* p, std::align_val_t) noexcept { operators::deallocate(p); }
   // Not sized: that would make the compiler keep each array's length in front of it.
   static void operator delete[](void* p) noexcept { operators::deallocate(p); }
@@ -100,16 +101,16 @@ struct heap_allocated {
   static void operator delete[](void*, void*) noexcept {}
 };
 
-/// Base: new and delete of `T` and of what derives from it use `Pool`, an object of static storage: a
-/// pool, a pool set or any other component. Its type may depend on T, which is incomplete here.
+/// Base: new and delete of `T` and of what derives from it use `Pool`, an object of static storage:
+/// a pool, a pool set or any other component. Its type may depend on T, which is incomplete here.
 ///
 /// A derived class whose objects the pool's blocks cannot hold is served by `Upstream`, a stateless
-/// page source such as process_source; without one its new is ashlar_fault(wrong_size): by its size,
-/// or its alignment where that is above the default. (One that is no larger than a block but, within
-/// the default, more aligned than T cannot be seen.) `new T[n]` does not compile: a block is for one
-/// object, and a container has allocators. Nor do nothrow new and new of over-aligned classes where
-/// pool or upstream must be told the size of what they take back: the deletes that belong to those
-/// forms are not told it.
+/// page source such as process_source; without one its new is ashlar_fault(wrong_size): by its
+/// size, or its alignment where that is above the default. (One that is no larger than a block but,
+/// within the default, more aligned than T cannot be seen.) `new T[n]` does not compile: a block is
+/// for one object, and a container has allocators. Nor do nothrow new and new of over-aligned
+/// classes where pool or upstream must be told the size of what they take back: the deletes that
+/// belong to those forms are not told it.
 ///
 /// Throws: what the pool's exhaustion policy throws, std::bad_alloc for a null from it; the nothrow
 /// form returns null and does not ask the policy. Thread-safety: the pool's.

@@ -94,7 +94,7 @@ TEST(HeapAllocated, AConstructorThatThrowsGivesTheBlockBack) {
   EXPECT_EQ(blocks_in_use(), before);
 }
 
-// ---- pooled ---------------------------------------------------------------------------------------
+// ---- pooled -------------------------------------------------------------------------------------
 
 struct event;
 extern constinit static_pool<event, 3> events;

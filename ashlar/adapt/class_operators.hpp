@@ -1,13 +1,13 @@
 // adapt/class_operators.hpp: what a class's own operator new and delete do, over any heap.
 // Layer: adapt. C++17, since the classic headers are: so the protocol stands here
 // in plain words, and not as a policy of core/exhaustion.hpp.
-// Law: the forms that throw follow operator new's protocol (call the std::new_handler, try again, and
-// without one throw std::bad_alloc); the nothrow forms follow it too and return null where those throw.
-// A heap that has called the handler itself is not asked again. Freestanding programs have no
-// std::new_handler.
+// Law: the forms that throw follow operator new's protocol (call the std::new_handler, try again,
+// and without one throw std::bad_alloc); the nothrow forms follow it too and return null where
+// those throw. A heap that has called the handler itself is not asked again. Freestanding programs
+// have no std::new_handler.
 //
-// The operators themselves have to be declared inside the class or a base of it: the macro XALLOCATOR
-// (compat/xallocator.h) and the mixins do that, and forward to these functions.
+// The operators themselves have to be declared inside the class or a base of it: the macro
+// XALLOCATOR (compat/xallocator.h) and the mixins do that, and forward to these functions.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ template <class Heap>
 struct class_operators {
   static constexpr std::size_t default_alignment = alignof(std::max_align_t);
 
-  /// Returns: a block, never null. Throws: std::bad_alloc when there is no memory and no handler, and
-  /// what a handler throws; where exceptions do not exist it ends in ashlar_fault(exhausted).
+  /// Returns: a block, never null. Throws: std::bad_alloc when there is no memory and no handler,
+  /// and what a handler throws; where exceptions do not exist it ends in ashlar_fault(exhausted).
   [[nodiscard]] static void* allocate(std::size_t size, std::size_t alignment = default_alignment) {
     void* const p = Heap::try_allocate(size, alignment);
     return __builtin_expect(p != nullptr, 1) ? p : allocate_slow(size, alignment);

@@ -93,7 +93,7 @@ TEST(ComponentAllocator, RunsEveryContainer) {
   EXPECT_TRUE(set.audit());
 }
 
-// ---- who serves what ------------------------------------------------------------------------------
+// ---- who serves what ----------------------------------------------------------------------------
 
 TEST(ComponentAllocator, APoolServesWhatFitsABlock) {
   static_pool<char[64], 2> pool;

@@ -32,7 +32,8 @@ TEST(HeapFaces, MeetTheRequirementsAndRunEveryContainer) {
   EXPECT_TRUE(one.owns(shared.get()) && two.owns(unique.get()));
 }
 
-// Full checks, which compare every size and end in a fault when a block is left: the faces say what they asked for.
+// Full checks, which compare every size and end in a fault when a block is left: the faces say what
+// they asked for.
 TEST(HeapFaces, TellACheckedHeapTheSizesThatTheyAskedFor) {
   using checked = heap<check::full<100>, at_death::stop>;
   checked one({.check_stack_depth = 0});

@@ -4,8 +4,8 @@
 //   ashlar::containers::map<int, ashlar::containers::string> names;
 //   ashlar::pmr::list<int> numbers(ashlar::pmr::process_resource());
 //
-// containers:: has std's templates with ashlar::allocator in the allocator's place, all else as it is
-// there; pmr:: has std::pmr's own, to be found beside the resources that they are given.
+// containers:: has std's templates with ashlar::allocator in the allocator's place, all else as it
+// is there; pmr:: has std::pmr's own, to be found beside the resources that they are given.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
-// adapt/cxx_process_heap.hpp: blocks of the process heap by C++'s rules: where it has none, the new-handler as long as there
-// is one, then std::bad_alloc.
+// adapt/cxx_process_heap.hpp: blocks of the process heap by C++'s rules: where it has none, the
+// new-handler as long as there is one, then std::bad_alloc.
 // Layer: adapt. What has no process heap (firmware) includes cxx_rules.hpp alone.
 #pragma once
 
@@ -21,8 +21,8 @@ namespace ashlar::cxx_rules {
                           [=]() noexcept { return runtime::allocate_aligned(size, alignment); });
 }
 
-/// Returns: a block of the process heap, never null. Throws: as operator new. The miss of a class is
-/// not yet a lack of memory, and is told from it inside runtime. Requires: a power of two.
+/// Returns: a block of the process heap, never null. Throws: as operator new. The miss of a class
+/// is not yet a lack of memory, and is told from it inside runtime. Requires: a power of two.
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) {
   void* const block = runtime::allocate(size);
   if (block == nullptr) [[unlikely]]

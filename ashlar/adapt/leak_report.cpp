@@ -22,7 +22,8 @@ detail::leak_sites current_sites() noexcept {
 
 using totals = detail::leak_totals;
 
-/// Effects: calls visit(block size or 0, blocks, bytes) for each class with blocks in use. Returns: the sum.
+/// Effects: calls visit(block size or 0, blocks, bytes) for each class with blocks in use. Returns:
+/// the sum.
 template <class Visit>
 totals for_each_class(Visit visit) {
   ashlar_stats stats;

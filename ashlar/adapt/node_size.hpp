@@ -5,8 +5,8 @@
 //
 // The node types of the standard libraries are named here and nowhere else, because no other way
 // knows them without running a program, and a program cannot be run when cross-compiling. Where the
-// library says the type itself (node_type, the handle of extract()), that is asked. node_size_test.cpp
-// and tests/libcxx compare with what the containers really allocate.
+// library says the type itself (node_type, the handle of extract()), that is asked.
+// node_size_test.cpp and tests/libcxx compare with what the containers really allocate.
 #pragma once
 
 #include <cstddef>
@@ -164,9 +164,9 @@ struct container_facts<std::unordered_multimap<K, V, H, E, A>>
 
 }  // namespace detail
 
-/// Bytes of the size and alignment of one node of `Container`: list, forward_list, set, multiset, map,
-/// multimap and the unordered four, with any allocator of plain pointers. Any other type does not
-/// compile.
+/// Bytes of the size and alignment of one node of `Container`: list, forward_list, set, multiset,
+/// map, multimap and the unordered four, with any allocator of plain pointers. Any other type does
+/// not compile.
 template <class Container>
 struct alignas(typename detail::container_facts<Container>::node) node_bytes {
   std::byte bytes[sizeof(typename detail::container_facts<Container>::node)];

@@ -50,9 +50,9 @@ inline constinit process_heap_resource_forever the_process_heap_resource;
 
 }  // namespace detail
 
-/// Returns: the process heap; always the same object, usable at any time from any thread. Its blocks
-/// are those of ashlar::allocator, xmalloc and xfree. allocate throws as operator new, new-handler
-/// included; a deallocate that tells another size or alignment is a fault (wrong_size).
+/// Returns: the process heap; always the same object, usable at any time from any thread. Its
+/// blocks are those of ashlar::allocator, xmalloc and xfree. allocate throws as operator new,
+/// new-handler included; a deallocate that tells another size or alignment is a fault (wrong_size).
 ///   std::pmr::set_default_resource(ashlar::pmr::process_resource());
 [[nodiscard]] inline memory_resource* process_resource() noexcept {
   return &detail::the_process_heap_resource.resource;

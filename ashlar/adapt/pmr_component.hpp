@@ -1,4 +1,5 @@
-// adapt/pmr_component.hpp: a component as a std::pmr::memory_resource, and a memory_resource as a page source.
+// adapt/pmr_component.hpp: a component as a std::pmr::memory_resource, and a memory_resource as a
+// page source.
 // Layer: adapt. What has a process heap includes pmr.hpp, which has that too.
 //
 //   pmr::resource<Component>    a pool, pool set, arena or heap instance; an upstream for what its
@@ -17,8 +18,8 @@ namespace ashlar::pmr {
 
 using std::pmr::memory_resource;
 
-/// A memory_resource as a page source: where it throws, this is null, since what then happens is its
-/// user's policy. Requires: the resource outlives its users.
+/// A memory_resource as a page source: where it throws, this is null, since what then happens is
+/// its user's policy. Requires: the resource outlives its users.
 class source {
  public:
   source(memory_resource* from) noexcept : from_(from) {}  // NOLINT(google-explicit-constructor)

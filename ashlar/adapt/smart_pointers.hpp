@@ -4,7 +4,8 @@
 //   constinit static_pool<shared_block<message>, 100> messages;
 //   std::shared_ptr<message> p = allocate_shared<message>(messages, arguments...);
 //
-// Law: an object and all that its handle needs is one block; a constructor that throws gives it back.
+// Law: an object and all that its handle needs is one block; a constructor that throws gives it
+// back.
 #pragma once
 
 #include <cstddef>
@@ -67,8 +68,8 @@ struct any_component {
   static void deallocate(void*, std::size_t, std::size_t) noexcept {}
 };
 
-// The control block of std::allocate_shared. The libraries' own types are named, because nothing else
-// knows the size without running a program, and a program cannot be run when cross-compiling.
+// The control block of std::allocate_shared. The libraries' own types are named, because nothing
+// else knows the size without running a program, and a program cannot be run when cross-compiling.
 // smart_pointers_test.cpp and tests/libcxx compare with what is really allocated.
 #if defined(__GLIBCXX__)
 template <class T, class Allocator>
@@ -120,9 +121,9 @@ template <class T, component Component, class... Arguments>
                                  std::forward<Arguments>(arguments)...);
 }
 
-/// Bytes of the size and alignment of what allocate_shared<T> allocates, so that a static pool can be
-/// declared for it: static_pool<shared_block<T>, N>. The default is the block over any one component;
-/// for a stateless allocator give it: shared_block<T, allocator<T>>.
+/// Bytes of the size and alignment of what allocate_shared<T> allocates, so that a static pool can
+/// be declared for it: static_pool<shared_block<T>, N>. The default is the block over any one
+/// component; for a stateless allocator give it: shared_block<T, allocator<T>>.
 template <class T, class Allocator = component_allocator<T, detail::any_component>>
 struct alignas(detail::shared_node<T, Allocator>) shared_block {
   std::byte bytes[sizeof(detail::shared_node<T, Allocator>)];

@@ -5,8 +5,8 @@
 //   decltype(nodes)::container temperatures(nodes);
 //
 // No heap and no start-up code: the nodes are inside the pool, their size is known at compile time.
-// The unordered containers also want an array of buckets, and while they grow a second one: there is
-// room for both.
+// The unordered containers also want an array of buckets, and while they grow a second one: there
+// is room for both.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@
 
 namespace ashlar {
 
-/// Returns: an upper bound of the buckets that an unordered container of at most `elements` elements
-/// makes by itself or by reserve and rehash of no more than that, with a maximal load factor of 1.
-/// Both libraries double the buckets when the elements outnumber them, so that fewer than
-/// 2 * elements are asked for, and go on to a prime number: libc++ to the next one, libstdc++ to the
-/// next of a list whose gaps are below an eighth (and at least 13).
+/// Returns: an upper bound of the buckets that an unordered container of at most `elements`
+/// elements makes by itself or by reserve and rehash of no more than that, with a maximal load
+/// factor of 1. Both libraries double the buckets when the elements outnumber them, so that fewer
+/// than 2 * elements are asked for, and go on to a prime number: libc++ to the next one, libstdc++
+/// to the next of a list whose gaps are below an eighth (and at least 13).
 [[nodiscard]] constexpr std::size_t max_buckets(std::size_t elements) noexcept {
   return 2 * elements + elements / 4 + 16;
 }
@@ -60,8 +60,9 @@ using container_set_for =
 }  // namespace detail
 
 /// A static_pool_set (its functions, policies and defaults) whose classes are those of `Container`:
-/// list, forward_list, set, multiset, map, multimap or an unordered one of these. It is constinit and
-/// all zero bits before use. As many elements as N always fit, and with one container in the pool:
+/// list, forward_list, set, multiset, map, multimap or an unordered one of these. It is constinit
+/// and all zero bits before use. As many elements as N always fit, and with one container in the
+/// pool:
 /// - emplace of a key that is there already works with N elements, too;
 /// - rehash(n) and reserve(n) work for n <= N, and max_load_factor stays at 1 or above;
 /// - a range inserted at once into an unordered container counts with its duplicates;

@@ -18,8 +18,8 @@ std::size_t news = 0;  // calls of operator new, of this whole program
 
 }  // namespace
 
-// Replaced for the whole test program: they count, and are malloc. Not inlined: gcc would take them for
-// a mismatched pair.
+// Replaced for the whole test program: they count, and are malloc. Not inlined: gcc would take them
+// for a mismatched pair.
 [[gnu::noinline]] void* operator new(std::size_t n) {
   ++news;
   if (void* const p = std::malloc(n == 0 ? 1 : n); p != nullptr) return p;

@@ -100,8 +100,8 @@ static inline int ashlar_test_end(struct ashlar_test_scope* scope,
 
 /* ---- how the functions do it ---------------------------------------------------------------- */
 
-/* Returns: the function of libashlar (0) or of the drop-in library (1) that leads to its calls; null
- * where that library is not in the process. */
+/* Returns: the function of libashlar (0) or of the drop-in library (1) that leads to its calls;
+ * null where that library is not in the process. */
 typedef const struct ashlar_test_calls* ashlar_test_calls_function(void);
 #if defined(__APPLE__) /* its linker knows no weak name that nobody defines */
 static inline ashlar_test_calls_function* ashlar_test_library(int index) {

@@ -1,4 +1,5 @@
-// Test scopes on libashlar's process heap: what they count of each kind of call, and beside threads, forks and exceptions.
+// Test scopes on libashlar's process heap: what they count of each kind of call, and beside
+// threads, forks and exceptions.
 // Suites: gcc-check
 // Needs POSIX.
 #include <atomic>
@@ -44,7 +45,8 @@ struct counted : test::count_scope {
   explicit counted() : count_scope(calls::libashlar) {}
 };
 
-/// Whether this thread hits: a second allocation of a size that was freed a moment ago is not a miss.
+/// Whether this thread hits: a second allocation of a size that was freed a moment ago is not a
+/// miss.
 bool thread_hits() {
   runtime::deallocate(runtime::allocate(40), "test");
   void* const block = runtime::process_hits::try_allocate(runtime::tops(), 40);

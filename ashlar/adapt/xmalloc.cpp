@@ -1,7 +1,8 @@
 // adapt/xmalloc.cpp: xmalloc's family on the process heap.
 // Layer: adapt.
-// Law: all of adapt/xmalloc.h is defined here, and nothing else is. A program that defines the family
-// itself then never pulls this object out of the archive, whatever else of libashlar it uses.
+// Law: all of adapt/xmalloc.h is defined here, and nothing else is. A program that defines the
+// family itself then never pulls this object out of the archive, whatever else of libashlar it
+// uses.
 //
 // Every block of the family is counted for xalloc_stats (runtime/created_blocks.hpp). That is why
 // these two hits are longer than those of malloc and free.

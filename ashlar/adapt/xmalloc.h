@@ -1,16 +1,16 @@
 /* adapt/xmalloc.h: xmalloc and its family, and nothing else (C99 and C++; needs <stddef.h> only).
  *
- * xmalloc and its family behave as the C standard's functions of the same name without the x. Who serves
- * them is the program's choice, taken at link time:
+ * xmalloc and its family behave as the C standard's functions of the same name without the x. Who
+ * serves them is the program's choice, taken at link time:
  *   the process heap     libashlar's definitions; nothing has to be written
  *   the program's pools  one source file of the program defines all of the family (compat/
  *                        xallocator_static_pools.h, xallocator_heap_blocks.h); its definitions win,
  *                        since libashlar keeps its own in an object file of their own
  * What is said below of the process heap is said there of the pools.
  *
- * Every function may be called from any thread at any time, from static constructors and destructors
- * too, unless it says otherwise. None may be called from a signal handler that interrupted one of
- * them. Sizes are bytes.
+ * Every function may be called from any thread at any time, from static constructors and
+ * destructors too, unless it says otherwise. None may be called from a signal handler that
+ * interrupted one of them. Sizes are bytes.
  *
  * A pointer that did not come from this family, or was freed already, given to xfree, xrealloc or
  * xusable_size ends in one line on standard error that names call and address, and abort(): at
@@ -66,9 +66,9 @@ void* xaligned_alloc(size_t alignment, size_t size) ASHLAR_NOEXCEPT
 /* Returns how many bytes of the block the caller may use (>= what was asked for); 0 for null. */
 size_t xusable_size(const void* block) ASHLAR_NOEXCEPT;
 
-/* Returns 1 if xmalloc calls the std::new_handler by itself before it returns null: static pools do,
- * once, and then try again once. Returns 0 if that is left to C++ callers, who follow operator new's
- * protocol: on the process heap and with heap blocks. */
+/* Returns 1 if xmalloc calls the std::new_handler by itself before it returns null: static pools
+ * do, once, and then try again once. Returns 0 if that is left to C++ callers, who follow operator
+ * new's protocol: on the process heap and with heap blocks. */
 int xalloc_asks_handler(void) ASHLAR_NOEXCEPT;
 
 /* ---- lifetime ---------------------------------------------------------------------------- */

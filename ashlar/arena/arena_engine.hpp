@@ -28,8 +28,8 @@ namespace ashlar {
 
 struct redzone_kind {};
 
-/// Policy: where a tool listens, `Bytes` closed bytes lie behind each block, so that an overflow from one
-/// block into the next is seen. They count as padding. Where none listens there are none.
+/// Policy: where a tool listens, `Bytes` closed bytes lie behind each block, so that an overflow
+/// from one block into the next is seen. They count as padding. Where none listens there are none.
 template <std::size_t Bytes = 16>
 struct redzones {
   using policy_kind = redzone_kind;

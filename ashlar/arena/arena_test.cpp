@@ -41,7 +41,8 @@ static_assert(sizeof(arena<counting::none>) == 4 * word);  // destructors, top, 
 static_assert(sizeof(arena<>) == 7 * word);
 static_assert(sizeof(arena<counting::none, exhaustion::throw_bad_alloc, at_death::stop,
                            named<"a long name that costs nothing">>) == 4 * word);
-// Its storage has a word before it and the others behind it, each part in whole alignments of the storage.
+// Its storage has a word before it and the others behind it, each part in whole alignments of the
+// storage.
 constexpr std::size_t kilobyte_arena(std::size_t words) {
   constexpr std::size_t alignment = alignof(std::max_align_t);
   return align_up(word, alignment) + 1024 + align_up((words - 1) * word, alignment);

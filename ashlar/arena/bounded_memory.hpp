@@ -32,7 +32,8 @@ struct arena_position {
   return -reinterpret_cast<std::uintptr_t>(p) & (alignment - 1);
 }
 
-/// The caller's bytes. Pointers, and not a count of bytes: the top is what each allocation waits for.
+/// The caller's bytes. Pointers, and not a count of bytes: the top is what each allocation waits
+/// for.
 class given_bytes {
  public:
   explicit given_bytes(std::span<std::byte> storage) noexcept

@@ -1,5 +1,7 @@
-// arena/test_model.hpp: programs over every kind of arena, against a model that is a list of blocks.
-// Layer: arena (tests only; not installed). Who makes the choices, chance or a fuzzer, is a parameter.
+// arena/test_model.hpp: programs over every kind of arena, against a model that is a list of
+// blocks.
+// Layer: arena (tests only; not installed). Who makes the choices, chance or a fuzzer, is a
+// parameter.
 #pragma once
 
 #include <algorithm>

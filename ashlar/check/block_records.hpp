@@ -1,9 +1,10 @@
 // check/block_records.hpp: what is known of each block under full checks, found by its address.
 // Layer: check.
 //
-// Invariant: every record is in exactly one bucket, in the list of spare ones, or with who took it out; count ==
-// those in buckets.
-// Thread-safety: none; the owner locks. Memory of its own, from the system: the heap may be what is broken.
+// Invariant: every record is in exactly one bucket, in the list of spare ones, or with who took it
+// out; count == those in buckets.
+// Thread-safety: none; the owner locks. Memory of its own, from the system: the heap may be what is
+// broken.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +41,8 @@ class block_records {
     return r;
   }
 
-  /// Returns: a record for `address`, its other members as new; null when memory was refused. Requires: none
-  /// is there. O(1) amortised.
+  /// Returns: a record for `address`, its other members as new; null when memory was refused.
+  /// Requires: none is there. O(1) amortised.
   [[nodiscard]] block_record* add(std::byte* address) noexcept {
     if (count_ == bucket_count_ && !grow()) return nullptr;
     if (spare_ == nullptr && !more_spare()) return nullptr;
@@ -105,7 +106,8 @@ class block_records {
   static_assert(sizeof(chunk) <= chunk_bytes);
 
   [[nodiscard]] std::size_t bucket_of(const void* address) const noexcept {
-    // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): the low bits of addresses repeat.
+    // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): the low bits of addresses
+    // repeat.
     const auto hash =
         (std::uint64_t{reinterpret_cast<std::uintptr_t>(address)} >> 4) * 0x9e3779b97f4a7c15u;
     return static_cast<std::size_t>(hash >> 32) & (bucket_count_ - 1);

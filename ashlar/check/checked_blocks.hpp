@@ -1,4 +1,5 @@
-// check/checked_blocks.hpp: full checks between a caller and a heap: who takes and gives back which block.
+// check/checked_blocks.hpp: full checks between a caller and a heap: who takes and gives back which
+// block.
 // Layer: check.
 //
 //   a block's way:  heap --take--> made --> the caller --> freed --> queue --give_back--> heap
@@ -35,7 +36,8 @@ void give_back_left(full_check& checks, Heap heap, block_record* leaving,
   checks.forget(leaving);
 }
 
-/// Returns: as full_check::made, of a block of the heap's; null when it has none, or there is no record for it.
+/// Returns: as full_check::made, of a block of the heap's; null when it has none, or there is no
+/// record for it.
 template <unchecked_heap Heap>
 [[nodiscard]] void* try_allocate_checked(full_check& checks, Heap heap, std::size_t bytes,
                                          std::size_t size, std::size_t alignment, bool zeroed,
@@ -53,7 +55,8 @@ template <unchecked_heap Heap>
   return address;
 }
 
-/// Returns: as try_allocate_checked; null when it has none, though all that waited went back, with its records.
+/// Returns: as try_allocate_checked; null when it has none, though all that waited went back, with
+/// its records.
 template <unchecked_heap Heap>
 [[nodiscard]] void* allocate_checked(full_check& checks, Heap heap, std::size_t size,
                                      std::size_t alignment, bool zeroed,

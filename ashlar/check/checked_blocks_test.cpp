@@ -1,4 +1,5 @@
-// Full checks over a heap of the test's own: which blocks go which way, also when there is no memory.
+// Full checks over a heap of the test's own: which blocks go which way, also when there is no
+// memory.
 #include <cstddef>
 #include <set>
 

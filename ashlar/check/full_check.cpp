@@ -77,8 +77,8 @@ block_record* full_check::emptied_queue(const char* call) noexcept {
   return leave(0, 0, call);
 }
 
-/// Effects: the oldest leave the queue, until no more than that wait. Returns: the list of those that
-/// the heap may have.
+/// Effects: the oldest leave the queue, until no more than that wait. Returns: the list of those
+/// that the heap may have.
 block_record* full_check::leave(std::size_t bytes_max, std::size_t blocks_max,
                                 const char* call) noexcept {
   block_record* leaving = nullptr;

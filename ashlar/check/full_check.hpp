@@ -1,14 +1,15 @@
-// check/full_check.hpp: what full checks add to every block of a heap: of the process heap by ASHLAR_CHECK=full, of a
-// heap instance by check::full.
+// check/full_check.hpp: what full checks add to every block of a heap: of the process heap by
+// ASHLAR_CHECK=full, of a heap instance by check::full.
 // Layer: check.
 //
 //   block of the heap:  | front: guard bytes | the caller's bytes | back: guard bytes |
 //                                            ^ the caller's address
 //
-// A new block is filled with one pattern, a freed one with another. Freed blocks wait in a queue before the
-// heap may use them again; when they leave it, their pattern is looked at. So a write beyond either end is
-// found when the block is freed (or by `look`), a write after free when the block leaves the queue, a second
-// free at once. The reports say which calls made and freed the block, in which thread, and from where.
+// A new block is filled with one pattern, a freed one with another. Freed blocks wait in a queue
+// before the heap may use them again; when they leave it, their pattern is looked at. So a write
+// beyond either end is found when the block is freed (or by `look`), a write after free when the
+// block leaves the queue, a second free at once. The reports say which calls made and freed the
+// block, in which thread, and from where.
 //
 // Of what is long, only both ends are filled and looked at (misuse_report.hpp: filled_end_bytes).
 //
@@ -35,8 +36,8 @@ struct full_check_options {
   std::size_t queue_blocks = SIZE_MAX;              ///< and at most so many of them
   unsigned stack_depth = 8;                         ///< frames of each call that are kept; 0: none
   const char* name = nullptr;  ///< what faults call the heap; null: the process heap
-  /// Whether a size that a free says is compared for all blocks, not only for those from new: where it is always what
-  /// was asked for.
+  /// Whether a size that a free says is compared for all blocks, not only for those from new: where
+  /// it is always what was asked for.
   bool compares_all_sizes = false;
 };
 
@@ -56,11 +57,12 @@ class full_check {
     on_.store(true, std::memory_order_relaxed);
   }
   [[nodiscard]] bool is_on() const noexcept { return on_.load(std::memory_order_relaxed); }
-  /// Effects: gives the memory of the records back. Requires: nobody uses this any more, nor ever will.
+  /// Effects: gives the memory of the records back. Requires: nobody uses this any more, nor ever
+  /// will.
   void end() noexcept { records_.release_all(); }
 
-  /// Returns: how many bytes the heap has to give for `size` at multiples of `alignment`; 0 when that is more
-  /// than there are addresses.
+  /// Returns: how many bytes the heap has to give for `size` at multiples of `alignment`; 0 when
+  /// that is more than there are addresses.
   [[nodiscard]] static std::size_t bytes_for(std::size_t size, std::size_t alignment) noexcept;
 
   /// The bytes that a caller finds in a new block.
@@ -76,42 +78,44 @@ class full_check {
   [[nodiscard]] void* made(void* block, std::size_t block_bytes, std::size_t size,
                            std::size_t alignment, first_bytes first, const char* call) noexcept;
 
-  /// What `freed` found. `known`: the address is a block that `made` knows. `leaving`: a list, by next_in_queue, of
-  /// blocks that left the queue: nobody finds their records any more; the caller frees each one's block, then
-  /// gives the list to `forget`.
+  /// What `freed` found. `known`: the address is a block that `made` knows. `leaving`: a list, by
+  /// next_in_queue, of blocks that left the queue: nobody finds their records any more; the caller
+  /// frees each one's block, then gives the list to `forget`.
   struct freed_result {
     bool known = false;
     block_record* leaving = nullptr;
   };
-  /// Effects: takes the block at `address` back. Ends in a fault naming `call` when it is free already, a guard or
-  /// the pattern of a block that leaves was written to, or it was made by another family of calls.
-  /// O(bytes filled).
+  /// Effects: takes the block at `address` back. Ends in a fault naming `call` when it is free
+  /// already, a guard or the pattern of a block that leaves was written to, or it was made by
+  /// another family of calls. O(bytes filled).
   [[nodiscard]] freed_result freed(void* address, const char* call) noexcept;
-  /// Effects: as `freed`, of all that wait: they leave. Returns: the list of `freed_result`. O(their bytes).
+  /// Effects: as `freed`, of all that wait: they leave. Returns: the list of `freed_result`.
+  /// O(their bytes).
   [[nodiscard]] block_record* emptied_queue(const char* call) noexcept;
   void forget(block_record* leaving) noexcept;
 
-  /// Effects: the live block at `address` has `size` bytes from now on; the rest is guarded. Requires: it had as many.
+  /// Effects: the live block at `address` has `size` bytes from now on; the rest is guarded.
+  /// Requires: it had as many.
   void shrunk(const void* address, std::size_t size) noexcept;
 
-  /// Returns: the size that the caller of the live block at `address` asked for; unknown when there is no such
-  /// block; none after a fault naming `call`: the block was freed.
+  /// Returns: the size that the caller of the live block at `address` asked for; unknown when there
+  /// is no such block; none after a fault naming `call`: the block was freed.
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
   /// Returns: whether `made` knows a live block at `address`. Never ends in a fault.
   [[nodiscard]] bool is_live(const void* address) noexcept;
 
-  /// Effects: a fault naming `call`, wrong_size, if a live block at `address` was not asked for with
-  /// `size`; of blocks that did not come from new only if it `compares_all_sizes`. Returns: false
-  /// after a fault.
+  /// Effects: a fault naming `call`, wrong_size, if a live block at `address` was not asked for
+  /// with `size`; of blocks that did not come from new only if it `compares_all_sizes`. Returns:
+  /// false after a fault.
   bool expect_size(const void* address, std::size_t size, const char* call) noexcept;
 
-  /// Effects: a fault naming `call` if `address`, which is no block, lies inside one. Returns: false
-  /// after a fault.
+  /// Effects: a fault naming `call` if `address`, which is no block, lies inside one. Returns:
+  /// false after a fault.
   bool expect_outside(const void* address, const char* call) noexcept;
 
-  /// Effects: looks at the guards and patterns of all blocks; a fault naming `call` for each that was
-  /// written to. Returns: blocks that are live. O(bytes of all blocks).
+  /// Effects: looks at the guards and patterns of all blocks; a fault naming `call` for each that
+  /// was written to. Returns: blocks that are live. O(bytes of all blocks).
   std::size_t look(const char* call) noexcept;
 
   /// Effects: calls visit(record) for each live block, with the lock held.

@@ -1,4 +1,5 @@
-// check/guarded_blocks.cpp: slots, their queue, and what is told of an access that the system refused.
+// check/guarded_blocks.cpp: slots, their queue, and what is told of an access that the system
+// refused.
 // Layer: check.
 #include <algorithm>
 #include <cstring>
@@ -21,7 +22,8 @@ constexpr std::size_t slots_for(std::size_t addresses) noexcept {
   return addresses / 8 / guarded_blocks::slot_bytes;
 }
 
-/// Effects: [p, p + bytes) of a gap is ours and closed. Returns: false, with nothing changed, when the system refused.
+/// Effects: [p, p + bytes) of a gap is ours and closed. Returns: false, with nothing changed, when
+/// the system refused.
 bool close_claimed(std::byte* p, std::size_t bytes) noexcept {
   if (!space::claim(p, bytes)) return false;
   if (space::close(p, bytes)) return true;
@@ -69,7 +71,8 @@ bool guarded_blocks::start(const guard_options& options) noexcept {
   slots_ = slots;
   begin_ = find_gap();
   if (begin_ != nullptr) return true;
-  // One slot more, for a closed page before the first; aligned, so that blocks of any alignment fit alike.
+  // One slot more, for a closed page before the first; aligned, so that blocks of any alignment fit
+  // alike.
   void* reserved = space::reserve((slots + 1) * slot_bytes);
   while (reserved == nullptr && slots > 1) {
     slots /= 2;
@@ -87,7 +90,8 @@ bool guarded_blocks::start(const guard_options& options) noexcept {
   return true;
 }
 
-/// Returns: where the slots are to be, of which the first ones are reserved, and the page before them; null without room.
+/// Returns: where the slots are to be, of which the first ones are reserved, and the page before
+/// them; null without room.
 std::byte* guarded_blocks::find_gap() noexcept {
   std::size_t bytes = (slots_ + 2) * slot_bytes;
   const std::size_t wanted = bytes;
@@ -105,7 +109,8 @@ std::byte* guarded_blocks::find_gap() noexcept {
   return begin_ = nullptr;
 }
 
-/// Effects: so many slots more are reserved, or as many as there are. Returns: false when the system refused.
+/// Effects: so many slots more are reserved, or as many as there are. Returns: false when the
+/// system refused.
 bool guarded_blocks::reserve_slots(std::size_t count) noexcept {
   const std::size_t now = reserved_.load(std::memory_order_relaxed);
   // The limit may have come since the start.
@@ -306,7 +311,8 @@ void guarded_blocks::fail(fault_kind kind, const block_record& r, const void* ad
   mutex_.lock();
 }
 
-/// Returns: the block, live or freed, that `address` is likeliest to be meant for: the nearest; null without any.
+/// Returns: the block, live or freed, that `address` is likeliest to be meant for: the nearest;
+/// null without any.
 /// Requires: it is in a slot, or in the page before the first.
 const block_record* guarded_blocks::nearest(const std::byte* address) const noexcept {
   const std::size_t own = index_of(address + detail::page_size);
@@ -331,8 +337,9 @@ void guarded_blocks::report(const os::access_fault& access) noexcept {
   const auto* const p = static_cast<const std::byte*>(access.address);
   // The page before the first slot is closed as all others are.
   if (!contains(p) && !contains(p + detail::page_size)) return;
-  // Whoever holds the lock may be the thread that this interrupted, so it is only tried. Without it the record may
-  // change while it is copied: then the lines mix the two blocks that the slot had before and after.
+  // Whoever holds the lock may be the thread that this interrupted, so it is only tried. Without it
+  // the record may change while it is copied: then the lines mix the two blocks that the slot had
+  // before and after.
   const bool locked = mutex_.try_lock();
   const block_record* const found = nearest(p);
   const block_record block = found != nullptr ? *found : block_record{};

@@ -1,5 +1,5 @@
-// check/guarded_blocks.hpp: blocks with pages of their own, so that a read or write beyond them, or after their free,
-// ends at once.
+// check/guarded_blocks.hpp: blocks with pages of their own, so that a read or write beyond them, or
+// after their free, ends at once.
 // Layer: check.
 //
 //   a slot:  | closed ............ | pattern | the caller's bytes | pattern | closed page |
@@ -7,14 +7,17 @@
 //        or  | the caller's bytes | pattern | closed ............................... page |
 //            ^ begin, address               ^ a page
 //
-// Most blocks end where the closed page begins, but for what their alignment leaves over (up to 15 bytes of most),
-// which holds a pattern like that before the block; some begin behind one, and have a pattern behind them. Patterns are
-// looked at when the block is freed. The page before a slot is the closed one of the slot before. When the block is freed its pages are closed and cost no memory; the slot is used
-// again after all others that are free. A slot is address space of 2 MiB, of which only a block's pages are ever open.
+// Most blocks end where the closed page begins, but for what their alignment leaves over (up to 15
+// bytes of most), which holds a pattern like that before the block; some begin behind one, and have
+// a pattern behind them. Patterns are looked at when the block is freed. The page before a slot is
+// the closed one of the slot before. When the block is freed its pages are closed and cost no
+// memory; the slot is used again after all others that are free. A slot is address space of 2 MiB,
+// of which only a block's pages are ever open.
 //
-// Invariant: a slot's pages are open iff its block is live, or is being allocated or freed now; unused slots + slots in
-// the queue + live blocks + those underway == slots.
-// Thread-safety: every function but `start` may be called by any thread. One lock, which is not held in system calls.
+// Invariant: a slot's pages are open iff its block is live, or is being allocated or freed now;
+// unused slots + slots in the queue + live blocks + those underway == slots.
+// Thread-safety: every function but `start` may be called by any thread. One lock, which is not
+// held in system calls.
 #pragma once
 
 #include <atomic>
@@ -54,7 +57,8 @@ class guarded_blocks {
  public:
   static constexpr std::size_t slot_bytes = std::size_t{2} << 20;
   static constexpr std::size_t room = slot_bytes - detail::page_size;  ///< the largest block
-  /// Linux allows a process some 65,530 mappings; a live block is two of them, and the heap needs some, too.
+  /// Linux allows a process some 65,530 mappings; a live block is two of them, and the heap needs
+  /// some, too.
   static constexpr std::size_t slots_max = 16'384;
   static constexpr std::size_t none = SIZE_MAX - 1;  ///< after a fault: no live block is there
   /// In a gap, so many slots are reserved at once.
@@ -64,9 +68,11 @@ class guarded_blocks {
   guarded_blocks(const guarded_blocks&) = delete;
   guarded_blocks& operator=(const guarded_blocks&) = delete;
 
-  /// Effects: finds room for the slots, which are reserved as they come into use; without room reserves them. Fewer,
-  /// if they are more than an eighth of the addresses that the process may have.
-  /// Returns: false when memory was refused; then no block is guarded. Requires: no other thread yet; called once.
+  /// Effects: finds room for the slots, which are reserved as they come into use; without room
+  /// reserves them. Fewer, if they are more than an eighth of the addresses that the process may
+  /// have.
+  /// Returns: false when memory was refused; then no block is guarded. Requires: no other thread
+  /// yet; called once.
   [[nodiscard]] bool start(const guard_options& options) noexcept;
   [[nodiscard]] bool is_on() const noexcept { return begin_ != nullptr; }
   /// Returns: of so many allocations one is guarded, while it is on.
@@ -90,8 +96,9 @@ class guarded_blocks {
            reserved_.load(std::memory_order_relaxed) * slot_bytes;
   }
 
-  /// Returns: a block at a multiple of `alignment`, of which nothing is known if it was not `zeroed`; null when it is
-  /// too large for a slot, no slot is free, or the system refuses. Two system calls a life. Requires: a power of two.
+  /// Returns: a block at a multiple of `alignment`, of which nothing is known if it was not
+  /// `zeroed`; null when it is too large for a slot, no slot is free, or the system refuses. Two
+  /// system calls a life. Requires: a power of two.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment, bool zeroed,
                                const char* call, closed_side side = closed_side::behind) noexcept;
 
@@ -104,7 +111,8 @@ class guarded_blocks {
   /// Requires: contains(address).
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
-  /// Returns: whether a live block starts at `address`. Never ends in a fault. Requires: contains(address).
+  /// Returns: whether a live block starts at `address`. Never ends in a fault. Requires:
+  /// contains(address).
   [[nodiscard]] bool is_live(const void* address) noexcept;
 
   /// Effects: a fault naming `call`, wrong_size, if a live block at `address` came from new and was
@@ -124,11 +132,12 @@ class guarded_blocks {
     mutex_.unlock();
   }
 
-  /// Effects: adds what is here to the figures: to `large`, since it has no class, and to the total.
+  /// Effects: adds what is here to the figures: to `large`, since it has no class, and to the
+  /// total.
   void add_to(ashlar_stats& stats) noexcept;
 
-  /// Effects: tells of an access inside these slots, and ends in a fault; nothing when it is elsewhere. For a handler
-  /// of signals: waits for no lock.
+  /// Effects: tells of an access inside these slots, and ends in a fault; nothing when it is
+  /// elsewhere. For a handler of signals: waits for no lock.
   void report(const os::access_fault& access) noexcept;
 
   void lock() noexcept { mutex_.lock(); }

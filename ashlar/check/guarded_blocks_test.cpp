@@ -1,4 +1,5 @@
-// Guarded blocks of the test's own: where they lie, when a slot is used again, what is found, and what is said.
+// Guarded blocks of the test's own: where they lie, when a slot is used again, what is found, and
+// what is said.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

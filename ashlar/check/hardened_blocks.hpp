@@ -1,20 +1,23 @@
-// check/hardened_blocks.hpp: what the hardened edition keeps in each block, and where freed blocks wait.
+// check/hardened_blocks.hpp: what the hardened edition keeps in each block, and where freed blocks
+// wait.
 // Layer: check.
 //
 //   a live block:  | the caller's bytes | canary, up to 71 bytes | ... zeros ... | word, 8 bytes |
 //   a large one:   | the caller's bytes | canary, up to 71 bytes | ... zeros ... | closed page
 //   a free block:  | zeros ...................................................................... |
 //
-// A large block fills its pages, so that its last byte may be before the closed page. What its word would
-// say is in the page heap's record, of which no overflow can write (`note_of`).
+// A large block fills its pages, so that its last byte may be before the closed page. What its word
+// would say is in the page heap's record, of which no overflow can write (`note_of`).
 //
 // The word has the size that was asked for and the family of calls that made the block. Both are
-// mixed with the process's secrets and the address. So a free sees at once: bytes written behind the
-// block, a block that is free already, an address inside a block, a size or a family that is wrong.
+// mixed with the process's secrets and the address. So a free sees at once: bytes written behind
+// the block, a block that is free already, an address inside a block, a size or a family that is
+// wrong.
 //
-// Law: every byte of a block that the heap has and no caller, is zero. A new block is therefore zero,
-// and one that is not was written to after its free.
-// Thread-safety: a block has one owner at a time. `freed_blocks` and `random_numbers` are one thread's.
+// Law: every byte of a block that the heap has and no caller, is zero. A new block is therefore
+// zero, and one that is not was written to after its free.
+// Thread-safety: a block has one owner at a time. `freed_blocks` and `random_numbers` are one
+// thread's.
 #pragma once
 
 #include <algorithm>
@@ -68,21 +71,23 @@ inline constexpr std::size_t canary_words_max = 8;
 /// Of a block above this size, the first so many bytes are looked at when it is handed out.
 inline constexpr std::size_t looked_at_bytes_max = 1024;
 
-/// Reads and writes the words of blocks. Every address is a multiple of 8; every block is one of 16.
+/// Reads and writes the words of blocks. Every address is a multiple of 8; every block is one of
+/// 16.
 class block_words {
  public:
   constexpr block_words() noexcept = default;
   constexpr explicit block_words(const block_secrets& secrets) noexcept : secrets_(secrets) {}
 
-  /// Effects: `block`, of `bytes`, is a live one of `size` bytes. Requires: size + 8 <= bytes; the bytes behind
-  /// `size` are zero. O(1).
+  /// Effects: `block`, of `bytes`, is a live one of `size` bytes. Requires: size + 8 <= bytes; the
+  /// bytes behind `size` are zero. O(1).
   ASHLAR_HOT void seal(void* block, std::size_t bytes, std::size_t size,
                        block_family family) const noexcept {
     const std::uint64_t key = key_of(block);
     put_canary(block, bytes, size, canary_of(key));
     store_word(block, bytes, word_of(key, size, family));
   }
-  /// Effects: as `seal`, but for the word. Of a block without one, `bytes` is label_bytes more than it has.
+  /// Effects: as `seal`, but for the word. Of a block without one, `bytes` is label_bytes more than
+  /// it has.
   void seal_end(void* block, std::size_t bytes, std::size_t size) const noexcept {
     put_canary(block, bytes, size, canary_of(key_of(block)));
   }
@@ -101,7 +106,8 @@ class block_words {
     return label_in(load_word(block, bytes), key_of(block), bytes);
   }
 
-  /// Returns: what is seen of `block`, of `bytes`, by one who does not own it. The word is read once. O(1).
+  /// Returns: what is seen of `block`, of `bytes`, by one who does not own it. The word is read
+  /// once. O(1).
   [[nodiscard]] block_sight sight_of(const void* block, std::size_t bytes) const noexcept {
     const std::uint64_t word = look_at_word(block, bytes);
     if (word == 0) return {};
@@ -116,8 +122,8 @@ class block_words {
     return load_word(block, bytes) == 0;
   }
 
-  /// Returns: the first byte of the canary behind `size` bytes that is not as `seal` left it; null when all are. Of a
-  /// block without a word, `bytes` is as for `seal_end`; also below. O(1).
+  /// Returns: the first byte of the canary behind `size` bytes that is not as `seal` left it; null
+  /// when all are. Of a block without a word, `bytes` is as for `seal_end`; also below. O(1).
   [[nodiscard]] ASHLAR_HOT const std::byte* first_spoilt(const void* block, std::size_t bytes,
                                                          std::size_t size) const noexcept {
     const auto* const begin = static_cast<const std::byte*>(block);
@@ -136,17 +142,20 @@ class block_words {
     return nullptr;
   }
 
-  /// Effects: `block` has no word any more. Its canary and its caller's bytes are as they were. O(1).
+  /// Effects: `block` has no word any more. Its canary and its caller's bytes are as they were.
+  /// O(1).
   ASHLAR_HOT static void take_word(void* block, std::size_t bytes) noexcept {
     store_word(block, bytes, 0);
   }
-  /// Effects: `block`, which was sealed so, has no canary any more; those bytes are zero. Requires: it has no word. O(1).
+  /// Effects: `block`, which was sealed so, has no canary any more; those bytes are zero. Requires:
+  /// it has no word. O(1).
   static void unseal(void* block, std::size_t bytes, std::size_t size) noexcept {
     auto* const begin = static_cast<std::byte*>(block);
     std::memset(begin + size, 0, canary_end(bytes, size) - size);
   }
 
-  /// Effects: all bytes of `block`, which was sealed so, are zero. Requires: it has no word. O(size).
+  /// Effects: all bytes of `block`, which was sealed so, are zero. Requires: it has no word.
+  /// O(size).
   ASHLAR_HOT static void clear(void* block, std::size_t bytes, std::size_t size) noexcept {
     auto* const begin = static_cast<std::byte*>(block);
     if (bytes <= called_clear_min) [[likely]] {
@@ -169,7 +178,8 @@ class block_words {
   static constexpr std::size_t paged_clear_min = 8192;
   static constexpr std::uint64_t families = 4;  ///< those that a live block may have
 
-  /// Effects: the bytes are zero. A page that is zero is not written: one that its owner never wrote is in no memory.
+  /// Effects: the bytes are zero. A page that is zero is not written: one that its owner never
+  /// wrote is in no memory.
   static void clear_pages(std::byte* begin, std::byte* end) noexcept {
     while (begin != end) {
       constexpr std::size_t page_bytes = std::size_t{1} << heap_page_shift;
@@ -181,7 +191,8 @@ class block_words {
     }
   }
 
-  /// Words are in memory as a little-endian machine has them: the byte that an overflow meets first is the lowest.
+  /// Words are in memory as a little-endian machine has them: the byte that an overflow meets first
+  /// is the lowest.
   [[nodiscard]] static std::uint64_t in_order(std::uint64_t x) noexcept {
     if constexpr (std::endian::native == std::endian::big) return __builtin_bswap64(x);
     return x;
@@ -191,7 +202,8 @@ class block_words {
     std::memcpy(&x, p, sizeof x);
     return in_order(x);
   }
-  /// As load, of a word whose first bytes are the caller's. A look drops them: their owner may write them meanwhile.
+  /// As load, of a word whose first bytes are the caller's. A look drops them: their owner may
+  /// write them meanwhile.
   [[nodiscard, gnu::no_sanitize_thread]] static std::uint64_t load_beside_owner(
       const std::byte* p) noexcept {
     std::uint64_t x;
@@ -206,7 +218,8 @@ class block_words {
   [[nodiscard]] static std::uint64_t load_word(const void* block, std::size_t bytes) noexcept {
     return load(static_cast<const std::byte*>(block) + bytes - label_bytes);
   }
-  /// As load_word, for a thread that does not own the block: when it sees a word, the canary is there, too.
+  /// As load_word, for a thread that does not own the block: when it sees a word, the canary is
+  /// there, too.
   [[nodiscard]] static std::uint64_t look_at_word(const void* block, std::size_t bytes) noexcept {
     const void* const at = static_cast<const std::byte*>(block) + bytes - label_bytes;
     return in_order(__atomic_load_n(static_cast<const word_in_block*>(at), __ATOMIC_ACQUIRE));
@@ -243,7 +256,8 @@ class block_words {
                     align_up(size, label_bytes) + canary_words_max * label_bytes);
   }
 
-  /// A finaliser of two multiplications: not a cipher, but no two addresses have words of which one tells the other.
+  /// A finaliser of two multiplications: not a cipher, but no two addresses have words of which one
+  /// tells the other.
   [[nodiscard]] ASHLAR_HOT std::uint64_t key_of(const void* block) const noexcept {
     std::uint64_t x =
         (reinterpret_cast<std::uintptr_t>(block) ^ secrets_.before) * secrets_.first_factor;
@@ -275,8 +289,8 @@ class block_words {
   block_secrets secrets_;
 };
 
-/// Returns: the first byte of [p, p + bytes) that is not zero; null when all are. Requires: `bytes` is a multiple of 16,
-/// and p one of 8.
+/// Returns: the first byte of [p, p + bytes) that is not zero; null when all are. Requires: `bytes`
+/// is a multiple of 16, and p one of 8.
 [[nodiscard]] ASHLAR_HOT const std::byte* first_not_zero(const void* p,
                                                          std::size_t bytes) noexcept {
   const auto* const begin = static_cast<const std::byte*>(p);
@@ -292,8 +306,9 @@ class block_words {
   return std::find_if(begin, begin + bytes, [](std::byte b) { return b != std::byte{0}; });
 }
 
-/// Numbers that a program's input cannot choose: a linear congruential generator of 64 bits, of which the upper half
-/// is used. It hides an order from whoever cannot see addresses. It is no cipher.
+/// Numbers that a program's input cannot choose: a linear congruential generator of 64 bits, of
+/// which the upper half is used. It hides an order from whoever cannot see addresses. It is no
+/// cipher.
 class random_numbers {
  public:
   constexpr void seed(std::uint64_t value) noexcept { state_ = value | 1u; }
@@ -307,16 +322,16 @@ class random_numbers {
   std::uint64_t state_ = 0;
 };
 
-/// A thread's freed blocks, which the heap has not got back yet. A freed block takes a slot of its class at random, and
-/// the block that was there leaves.
+/// A thread's freed blocks, which the heap has not got back yet. A freed block takes a slot of its
+/// class at random, and the block that was there leaves.
 ///
 /// Invariant: held_bytes_ is the sum of the sizes of the blocks in all slots.
 class freed_blocks {
  public:
   static constexpr std::size_t blocks_max = 64;        ///< that wait, of one class
   static constexpr std::size_t bytes_max = 16 * 1024;  ///< of them, but for one block
-  /// All threads together hold so much, each an equal part. A thread that is idle when others begin keeps what it has,
-  /// so N threads hold no more than this times 1 + ln N.
+  /// All threads together hold so much, each an equal part. A thread that is idle when others begin
+  /// keeps what it has, so N threads hold no more than this times 1 + ln N.
   static constexpr std::size_t bytes_of_all = std::size_t{2} << 20;
 
   /// How many blocks of `block_size` wait.
@@ -335,8 +350,8 @@ class freed_blocks {
     }
   }
 
-  /// Effects: `block`, of `bytes`, waits. Returns: the block that leaves for it; null while there is room. Where more
-  /// would wait than `share()` bytes, it is the block itself.
+  /// Effects: `block`, of `bytes`, waits. Returns: the block that leaves for it; null while there
+  /// is room. Where more would wait than `share()` bytes, it is the block itself.
   template <class Share>
   [[nodiscard]] ASHLAR_HOT void* exchange(class_index c, void* block, std::size_t bytes,
                                           Share share) noexcept {

@@ -1,4 +1,5 @@
-// Words, canaries and the quarantine of hardened blocks: every size, every overflow of 1 to 16 bytes, every bit.
+// Words, canaries and the quarantine of hardened blocks: every size, every overflow of 1 to 16
+// bytes, every bit.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -22,8 +23,8 @@ using detail::block_words;
 /// Where every block of these tests lies, one at a time.
 alignas(4096) std::byte the_place[65'536];
 
-/// A word passes by chance once in so many cases. So that each run has the same cases, the words depend on an address's
-/// distance from `the_place` alone, and not on where the system put it.
+/// A word passes by chance once in so many cases. So that each run has the same cases, the words
+/// depend on an address's distance from `the_place` alone, and not on where the system put it.
 const block_words words({.before = 0x1234567890abcdefu ^
                                    reinterpret_cast<std::uintptr_t>(the_place),
                          .first_factor = 0x9e3779b97f4a7c15u,
@@ -97,7 +98,8 @@ TEST(HardenedBlocks, EveryBitOfTheWordCounts) {
     for (unsigned bit = 0; bit < 64; ++bit) {
       words.seal(block.data(), 256, size, block_family::cxx);
       block.data()[248 + bit / 8] ^= std::byte(1u << bit % 8);
-      // It may say another size, whose canary is not there, or another family, whose free is a mismatch.
+      // It may say another size, whose canary is not there, or another family, whose free is a
+      // mismatch.
       EXPECT_TRUE(is_seen(block.data(), 256) ||
                   words.label_of(block.data(), 256).family != block_family::cxx)
           << "bit " << bit << " of size " << size;
@@ -228,7 +230,8 @@ TEST(FreedBlocks, EachOfItsBlocksIsAsLikelyToLeave) {
   q->random.seed(99);
   constexpr std::size_t slots = detail::freed_blocks::slots_for(256), rounds = 64'000;
   static_assert(slots == 64);
-  // How many others came before a block left: 63 in the mean, and the commonest number is no frequent one.
+  // How many others came before a block left: 63 in the mean, and the commonest number is no
+  // frequent one.
   std::array<std::byte, rounds> places;
   std::map<std::ptrdiff_t, std::size_t> waits;
   for (std::byte& place : places)

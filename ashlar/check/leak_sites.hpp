@@ -28,9 +28,9 @@ struct leak_totals {
 /// The sites of all blocks in use, most bytes first; none when memory is refused.
 class leak_sites {
  public:
-  /// `for_each_live(visit)` calls visit(record) for each block in use, twice alike but for what happens meanwhile: once
-  /// to learn how many sites there may be, once to fill. What is allocated between the two may be left out; the report
-  /// is of a moment.
+  /// `for_each_live(visit)` calls visit(record) for each block in use, twice alike but for what
+  /// happens meanwhile: once to learn how many sites there may be, once to fill. What is allocated
+  /// between the two may be left out; the report is of a moment.
   template <class ForEachLive>
   explicit leak_sites(ForEachLive for_each_live) noexcept {
     std::size_t live = 0;

@@ -4,9 +4,10 @@
 //   a thread that looks:   announces blocks --> every thread passes a fence --> reads words and canaries --> ends
 //   a thread that frees:   the block's word is zero --> is it announced? then it waits --> clears the rest
 //
-// Either the look sees that the word is gone, or the free sees the announcement and waits. So a block whose
-// word is there keeps its canary until the look has ended, and what is spoilt was spoilt by the program. The
-// fence is the look's (os/thread_fence.hpp): a free pays for two loads and a comparison.
+// Either the look sees that the word is gone, or the free sees the announcement and waits. So a
+// block whose word is there keeps its canary until the look has ended, and what is spoilt was
+// spoilt by the program. The fence is the look's (os/thread_fence.hpp): a free pays for two loads
+// and a comparison.
 #pragma once
 
 #include <atomic>
@@ -26,8 +27,8 @@ class live_look {
 
   constexpr live_look() noexcept = default;
 
-  /// Returns: whether the calling thread has the turn to look now, until `leave`: not where another thread
-  /// has it, or this one, which a signal handler interrupted.
+  /// Returns: whether the calling thread has the turn to look now, until `leave`: not where another
+  /// thread has it, or this one, which a signal handler interrupted.
   [[nodiscard]] bool take_turn(thread_mark self) noexcept {
     thread_mark nobody = nullptr;
     return looker_.compare_exchange_strong(nobody, self, std::memory_order_acquire);
@@ -49,8 +50,9 @@ class live_look {
     static_cast<void>(end());
     return false;
   }
-  /// Effects: the threads that wait go on. Returns: whether what was seen can be believed: no signal
-  /// handler has freed one of the blocks in the thread that looks. Requires: `begin` returned true.
+  /// Effects: the threads that wait go on. Returns: whether what was seen can be believed: no
+  /// signal handler has freed one of the blocks in the thread that looks. Requires: `begin`
+  /// returned true.
   [[nodiscard]] bool end() noexcept {
     const bool is_believed = !is_disturbed_;
     bytes_.store(0, std::memory_order_release);
@@ -74,7 +76,8 @@ class live_look {
   [[nodiscard]] static std::uintptr_t number_of(const void* block) noexcept {
     return reinterpret_cast<std::uintptr_t>(block);
   }
-  /// After an announcement that has ended, it may be told of the next one's first block: then a free waits in vain.
+  /// After an announcement that has ended, it may be told of the next one's first block: then a
+  /// free waits in vain.
   [[nodiscard]] ASHLAR_HOT bool is_announced(const void* block) const noexcept {
     const std::size_t bytes = bytes_.load(std::memory_order_acquire);
     return number_of(block) - first_.load(std::memory_order_relaxed) < bytes;

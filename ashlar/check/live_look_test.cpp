@@ -1,4 +1,5 @@
-// A thread looks at blocks that other threads free, resize and take all the time, and sees nothing that is not so.
+// A thread looks at blocks that other threads free, resize and take all the time, and sees nothing
+// that is not so.
 #include <algorithm>
 #include <array>
 #include <atomic>

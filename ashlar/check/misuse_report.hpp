@@ -1,5 +1,5 @@
-// check/misuse_report.hpp: what full checks and guarded blocks have in common: looking at patterns, noting who did
-// something, and telling it.
+// check/misuse_report.hpp: what full checks and guarded blocks have in common: looking at patterns,
+// noting who did something, and telling it.
 // Layer: check.
 #pragma once
 
@@ -32,19 +32,20 @@ struct spoilt {
 /// of each stretch, the ends that fill_ends fills. O(their bytes).
 [[nodiscard]] spoilt find_spoilt(const block_record& block, bool is_filled) noexcept;
 
-/// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete, new[] and delete[];
-/// what is in no family may free all.
+/// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete,
+/// new[] and delete[]; what is in no family may free all.
 [[nodiscard]] bool are_of_one_family(const char* made_by, const char* freed_by) noexcept;
 
-/// Returns: whether `call` is of new or delete, whose sizes the program has to say right when it says them.
+/// Returns: whether `call` is of new or delete, whose sizes the program has to say right when it
+/// says them.
 [[nodiscard]] bool is_of_cxx(const char* call) noexcept;
 
-/// Returns: that the calling thread does `call` now, from where (up to `stack_depth` frames). Takes no lock of the
-/// heap; the unwinder's first use allocates.
+/// Returns: that the calling thread does `call` now, from where (up to `stack_depth` frames). Takes
+/// no lock of the heap; the unwinder's first use allocates.
 [[nodiscard]] deed deed_now(const char* call, unsigned stack_depth) noexcept;
 
-/// Returns: what a report tells of the block, and of the call or access at which the fault was seen.
-/// It refers to both.
+/// Returns: what a report tells of the block, and of the call or access at which the fault was
+/// seen. It refers to both.
 [[nodiscard]] fault_history history_of(const block_record& block, const char* how,
                                        const deed& found) noexcept;
 

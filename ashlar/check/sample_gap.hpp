@@ -4,10 +4,10 @@
 //   bytes that a thread allocates:  |--block--|-block-|------block------|-block-| ...
 //                                   |----------- gap -----------^ this block is sampled
 //
-// A gap is exponential with the mean `every`. So the bytes that were allocated since the last sample
-// tell nothing of the next one, and a block of n bytes is sampled with the probability
-// 1 - exp(-(n + 1) / every), whatever comes before it. One that is sampled stands for one block divided by that.
-// No C library has to be there: log and exp are here, to some 15 digits.
+// A gap is exponential with the mean `every`. So the bytes that were allocated since the last
+// sample tell nothing of the next one, and a block of n bytes is sampled with the probability 1 -
+// exp(-(n + 1) / every), whatever comes before it. One that is sampled stands for one block divided
+// by that. No C library has to be there: log and exp are here, to some 15 digits.
 #pragma once
 
 #include <bit>
@@ -60,7 +60,8 @@ namespace ashlar::detail {
 /// next one begins there, which changes no probability.
 class sample_gap {
  public:
-  /// Returns: whether an allocation of `size` is in the gap, so that it is not sampled. The first one never is.
+  /// Returns: whether an allocation of `size` is in the gap, so that it is not sampled. The first
+  /// one never is.
   [[nodiscard]] constexpr bool has_room_for(std::size_t size, std::uint64_t every) const noexcept {
     return mean_ == every && sampled_bytes(size) < left_;
   }

@@ -133,10 +133,12 @@ class profile_of_samples {
                            .build_id = id});
   }
 
-  /// Effects: each address is there once, in order, and has a location: its place in the list, from 1 on.
+  /// Effects: each address is there once, in order, and has a location: its place in the list, from
+  /// 1 on.
   void add_locations() noexcept {
     const std::span<std::uint64_t> all = addresses_.items();
-    // By a function of its own: libc++ has std::less for numbers in its library, which this one does not need.
+    // By a function of its own: libc++ has std::less for numbers in its library, which this one
+    // does not need.
     std::sort(all.begin(), all.end(), [](std::uint64_t a, std::uint64_t b) { return a < b; });
     addresses_.keep_first(
         static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin()));

@@ -1,17 +1,18 @@
-// check/sampled_blocks.hpp: the sampled blocks of a heap, and what they say of each place that allocates.
+// check/sampled_blocks.hpp: the sampled blocks of a heap, and what they say of each place that
+// allocates.
 // Layer: check.
 //
 //   block's address --> sample: size, birth, how many blocks it stands for --> site: a call stack and its sums
 //
-// A sample stands for `weight` blocks of its size (sample_gap.hpp). A site's sums are of weights, so they are
-// estimates of what all blocks of that call stack would give.
+// A sample stands for `weight` blocks of its size (sample_gap.hpp). A site's sums are of weights,
+// so they are estimates of what all blocks of that call stack would give.
 //
-// Invariant: of a site, live_blocks == the sum of the weights of its samples that are in the table, and live_bytes
-// that of their weights times their sizes.
-// Thread-safety: any function from any thread; one lock, but `may_contain` takes none. Memory of its own, from the
-// system, and never given back: the heap is what is described.
-// A fork may copy it while another thread changes it. All lists and memory are whole at each store. So what the
-// child has may count one sample that is not in the table, or not count one that is.
+// Invariant: of a site, live_blocks == the sum of the weights of its samples that are in the table,
+// and live_bytes that of their weights times their sizes.
+// Thread-safety: any function from any thread; one lock, but `may_contain` takes none. Memory of
+// its own, from the system, and never given back: the heap is what is described. A fork may copy it
+// while another thread changes it. All lists and memory are whole at each store. So what the child
+// has may count one sample that is not in the table, or not count one that is.
 #pragma once
 
 #include <atomic>
@@ -65,7 +66,8 @@ class sampled_blocks {
   /// Effects: there is a table. Returns: false when memory was refused; a later call tries again.
   [[nodiscard]] bool start() noexcept;
 
-  /// Effects: `block`, of `size` bytes, is sampled and stands for `weight` blocks. Nothing when memory is refused.
+  /// Effects: `block`, of `size` bytes, is sampled and stands for `weight` blocks. Nothing when
+  /// memory is refused.
   /// Requires: start() returned true; depth <= os::frames_max. O(1) expected.
   void add(const void* block, std::size_t size, double weight, std::uint64_t now_ns,
            const void* const* frames, unsigned depth) noexcept;
@@ -83,8 +85,9 @@ class sampled_blocks {
   /// Returns: whether `block` is sampled.
   [[nodiscard]] bool contains(const void* block) noexcept;
 
-  /// Effects: `block` is not sampled any more, if it was: nobody else finds its sample. Its site still counts it as
-  /// live. Returns: the sample, for `end` or `put_back`; null if it was none. O(1) expected.
+  /// Effects: `block` is not sampled any more, if it was: nobody else finds its sample. Its site
+  /// still counts it as live. Returns: the sample, for `end` or `put_back`; null if it was none.
+  /// O(1) expected.
   [[nodiscard]] block_sample* take(const void* block) noexcept;
   /// Effects: the block of a sample that was taken has ended.
   void end(block_sample* s, std::uint64_t now_ns) noexcept;

@@ -1,5 +1,5 @@
-// Which blocks are sampled, what the samples say of call sites, and the profile that is written of them.
-// Needs POSIX.
+// Which blocks are sampled, what the samples say of call sites, and the profile that is written of
+// them. Needs POSIX.
 #include <algorithm>
 #include <array>
 #include <cmath>

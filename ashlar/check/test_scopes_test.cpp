@@ -1,4 +1,5 @@
-// Test scopes without a heap: random calls against a simple model, the first sizes, and the table of followed blocks.
+// Test scopes without a heap: random calls against a simple model, the first sizes, and the table
+// of followed blocks.
 #include <algorithm>
 #include <cstdint>
 #include <map>

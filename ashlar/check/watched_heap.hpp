@@ -96,16 +96,16 @@ class watched_heap {
     if (fill_freed(block, call)) counted{this}.give_back(block, call);
   }
 
-  /// Returns: the size that the caller of `block` asked for, where that is known; none after a fault
-  /// naming `call`: it is known that no live block starts there.
+  /// Returns: the size that the caller of `block` asked for, where that is known; none after a
+  /// fault naming `call`: it is known that no live block starts there.
   [[nodiscard]] std::size_t size_asked(const void* block, const char* call) const noexcept {
     if (watch_->is_guarded(block)) return watch_->guards->size_of(block, call);
     return watch_->checks.is_on() ? watch_->checks.size_of(block, call) : unknown;
   }
 
-  /// Returns: the bytes of `block` that its caller may use; none after a fault, as `size_asked`, and
-  /// if the heap counts, whenever no live block starts there. Where the caller is not `inside` the
-  /// heap, that is not looked at.
+  /// Returns: the bytes of `block` that its caller may use; none after a fault, as `size_asked`,
+  /// and if the heap counts, whenever no live block starts there. Where the caller is not `inside`
+  /// the heap, that is not looked at.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call,
                                         bool inside = true) const noexcept {
     const std::size_t asked = size_asked(block, call);
@@ -121,7 +121,8 @@ class watched_heap {
 
   /// Effects: makes `block` hold `size` bytes. A block whose size is known moves always: what still
   /// uses the old one is found then. Returns: the block, wherever it is; null when there is no
-  /// memory, and it stays as it is; no_block() after a fault, as usable_size. Shrinking cannot fail.
+  /// memory, and it stays as it is; no_block() after a fault, as usable_size. Shrinking cannot
+  /// fail.
   [[nodiscard]] void* resize(void* block, std::size_t size, const char* call) const noexcept {
     std::size_t have = size_asked(block, call);
     if (have == unknown) {
@@ -226,8 +227,8 @@ class watched_heap {
       std::memset(static_cast<char*>(block) + kept, ~byte, usable - kept);
     return block;
   }
-  /// Effects: fills a block that is about to be freed. Returns: false after a fault naming `call`: it
-  /// is known that none starts there.
+  /// Effects: fills a block that is about to be freed. Returns: false after a fault naming `call`:
+  /// it is known that none starts there.
   bool fill_freed(void* block, const char* call) const noexcept {
     const unsigned char byte = watch_->fill.load(std::memory_order_relaxed);
     if (byte == 0) [[likely]]

@@ -1,4 +1,5 @@
-// The front of a heap whose calls are looked at: the same random program in every mode, and what each mode finds.
+// The front of a heap whose calls are looked at: the same random program in every mode, and what
+// each mode finds.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

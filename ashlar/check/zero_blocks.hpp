@@ -24,15 +24,16 @@ namespace ashlar::detail {
 
 class zero_blocks {
  public:
-  /// So many at once. They take 4 MiB of addresses, and as many bytes of marks as were ever in turn.
+  /// So many at once. They take 4 MiB of addresses, and as many bytes of marks as were ever in
+  /// turn.
   static constexpr std::size_t blocks_max = std::size_t{1} << 18;
 
   constexpr zero_blocks() noexcept = default;
   zero_blocks(const zero_blocks&) = delete;
   zero_blocks& operator=(const zero_blocks&) = delete;
 
-  /// Returns: a block at a multiple of `alignment`, a power of two; null when few are free, the alignment is too
-  /// large, or the system refuses. Two system calls the first time, and O(1).
+  /// Returns: a block at a multiple of `alignment`, a power of two; null when few are free, the
+  /// alignment is too large, or the system refuses. Two system calls the first time, and O(1).
   [[nodiscard]] void* allocate(std::size_t alignment, block_family family) noexcept {
     char* const begin = started();
     const std::size_t step = std::max(alignment, block_granule) / block_granule;
@@ -57,12 +58,14 @@ class zero_blocks {
            reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(begin) <
                addresses;
   }
-  /// Returns: the family of the live block at `address`; none if none starts there. Requires: contains(address).
+  /// Returns: the family of the live block at `address`; none if none starts there. Requires:
+  /// contains(address).
   [[nodiscard]] block_family family_of(const void* address) const noexcept {
     return is_aligned(address, block_granule) ? mark_of(address).load(std::memory_order_relaxed)
                                               : block_family::none;
   }
-  /// Effects: the block at `address` is free. Returns: false when another thread was faster. Requires: one was live.
+  /// Effects: the block at `address` is free. Returns: false when another thread was faster.
+  /// Requires: one was live.
   [[nodiscard]] bool free(const void* address) noexcept {
     return mark_of(address).exchange(block_family::none, std::memory_order_relaxed) !=
            block_family::none;

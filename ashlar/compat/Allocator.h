@@ -135,8 +135,8 @@ class Allocator {
 
   /// Returns: the name given to the constructor, or null.
   const CHAR* GetName() const noexcept { return name_; }
-  /// Returns: bytes that a caller may use of a block: the constructor's size, but at least a pointer's (in a
-  /// caller's memory 4). Blocks may be further apart.
+  /// Returns: bytes that a caller may use of a block: the constructor's size, but at least a
+  /// pointer's (in a caller's memory 4). Blocks may be further apart.
   std::size_t GetBlockSize() const noexcept {
     return std::holds_alternative<caller_pool>(pool_) ? stats().block_size
                                                       : std::max(size_, sizeof(void*));
@@ -235,8 +235,8 @@ class Allocator {
   any_pool pool_;
 };
 
-/// An Allocator with room for `Objects` objects of type T inside: bytes, not pointers, and four more
-/// for each object, so that a double free is found. Its size:
+/// An Allocator with room for `Objects` objects of type T inside: bytes, not pointers, and four
+/// more for each object, so that a double free is found. Its size:
 ///   sizeof(AllocatorPool<T, n>) <= n * (BlockSize(sizeof(T)) + 4) + sizeof(Allocator) + 3 alignments
 template <class T, UINT Objects>
 class AllocatorPool : public Allocator {

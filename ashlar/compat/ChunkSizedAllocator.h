@@ -186,9 +186,10 @@ class BoundedChunkSizedAllocator
 
 // new (chunks) T, new (chunks) T[n]: an over-aligned T is as right as any other, and a throwing
 // constructor gives the memory back. An object ends by its destructor and ::operator delete(p,
-// chunks), one that is over-aligned by ::operator delete(p, std::align_val_t{alignof(T)}, chunks); an array of a type with a destructor cannot: its address is not that of its block (the
-// language puts the length there). Always inlined: gcc 12 takes a template's operator new and
-// operator delete for a mismatched pair, and warns at the user's new-expression.
+// chunks), one that is over-aligned by ::operator delete(p, std::align_val_t{alignof(T)}, chunks);
+// an array of a type with a destructor cannot: its address is not that of its block (the language
+// puts the length there). Always inlined: gcc 12 takes a template's operator new and operator
+// delete for a mismatched pair, and warns at the user's new-expression.
 
 template <class Overflow, int N, auto... Sz>
 ASHLAR_HOT void* operator new(std::size_t size,

@@ -1,4 +1,5 @@
-// MemManager.h: the classic MemManager: up to MaxSize objects of one type, in one piece of the heap.
+// MemManager.h: the classic MemManager: up to MaxSize objects of one type, in one piece of the
+// heap.
 // Layer: compat. Forwards to pool/object_pool.hpp.
 //
 // As in the classic: the constructor takes the memory; fresh slots come in the order of their
@@ -70,8 +71,8 @@ class MemManager : public ashlar::compat::mem_manager_pool<T, Policies...> {
   /// Effects: the memory goes back. ashlar_fault(leak) if slots are still allocated, by default.
   ~MemManager() = default;
 
-  /// Returns: memory for one T, aligned for it. Throws: std::bad_alloc when all MaxSize slots are in
-  /// use, or what the exhaustion policy says instead. O(1).
+  /// Returns: memory for one T, aligned for it. Throws: std::bad_alloc when all MaxSize slots are
+  /// in use, or what the exhaustion policy says instead. O(1).
   void* Allocate() noexcept(pool::nothrow_allocate) { return this->allocate(); }
 
   /// Effects: the slot is free; null does nothing. Requires: an address from Allocate, in use; else

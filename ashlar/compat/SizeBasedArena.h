@@ -5,8 +5,9 @@
 //   SizeBasedArena<Orc, 100, ashlar::arena_option::reuse>
 //                                                  freed objects and arrays are used again
 //
-// Options of ashlar's, in any order: arena_option::reuse; arena_option::final_type (T must be final);
-// an exhaustion policy (default exhaustion::throw_bad_alloc), a lock (default os::mutex), named<"...">.
+// Options of ashlar's, in any order: arena_option::reuse; arena_option::final_type (T must be
+// final); an exhaustion policy (default exhaustion::throw_bad_alloc), a lock (default os::mutex),
+// named<"...">.
 //
 // As in the classic: two types of one size have two arenas, and it holds memory, not objects.
 // Unlike it:

@@ -1,4 +1,5 @@
-// compat/alloc_with_pool.h: the file name under which the document's tests include its Allocator<T>.
+// compat/alloc_with_pool.h: the file name under which the document's tests include its
+// Allocator<T>.
 // Layer: compat.
 #pragma once
 

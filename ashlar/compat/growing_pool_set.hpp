@@ -4,10 +4,11 @@
 //
 //   growing_pool_set<blocks<396, 20>, blocks<768, 10>, Source, Policies...>
 //
-// The count of a class is that of its first slab; each further slab is as large as all before it, so a
-// class of n blocks has O(log n) slabs. Slabs stay until the set ends. Policies and their defaults are
-// pool_set's, but there is no spill: a class that cannot grow means that the source has nothing left.
-// A block's class is found by its address, in a list of all slabs: O(slabs), newest first.
+// The count of a class is that of its first slab; each further slab is as large as all before it,
+// so a class of n blocks has O(log n) slabs. Slabs stay until the set ends. Policies and their
+// defaults are pool_set's, but there is no spill: a class that cannot grow means that the source
+// has nothing left. A block's class is found by its address, in a list of all slabs: O(slabs),
+// newest first.
 #pragma once
 
 #include <atomic>
@@ -125,8 +126,8 @@ class growing_classes<type_list<Classes...>, Policies...> {
   growing_classes(const growing_classes&) = delete;
   growing_classes& operator=(const growing_classes&) = delete;
 
-  /// Returns: a block of at least `size` bytes (0 counts as 1) at a multiple of `alignment`; null when
-  /// no class fits or the source has nothing. Requires: `alignment` is a power of two, else
+  /// Returns: a block of at least `size` bytes (0 counts as 1) at a multiple of `alignment`; null
+  /// when no class fits or the source has nothing. Requires: `alignment` is a power of two, else
   /// ashlar_fault(bad_argument). Complexity: O(classes), and the source's where a slab is added.
   /// Thread-safety: as the lock policy says, for all functions; each class has a lock of its own.
   [[nodiscard]] void* try_allocate(std::size_t size,
@@ -146,8 +147,8 @@ class growing_classes<type_list<Classes...>, Policies...> {
         {size == 0 ? 1 : size, alignment, name()},
         [=, this]() noexcept { return try_allocate(size, alignment); });
   }
-  /// Effects: takes a block back; null does nothing. Requires: `p` came from this set and is in use,
-  /// else ashlar_fault. Complexity: O(slabs).
+  /// Effects: takes a block back; null does nothing. Requires: `p` came from this set and is in
+  /// use, else ashlar_fault. Complexity: O(slabs).
   void deallocate(void* p) noexcept {
     if (p != nullptr && !try_deallocate_as(p, call_name<"deallocate">{})) [[unlikely]] {
       ashlar_fault({fault_kind::foreign_pointer, "deallocate", p, 0, name()});
@@ -162,7 +163,8 @@ class growing_classes<type_list<Classes...>, Policies...> {
     pools_.at(slab->owner).deallocate_as(p, call);
     return true;
   }
-  /// The same; a size or alignment that no block of its class is got for is ashlar_fault(wrong_size).
+  /// The same; a size or alignment that no block of its class is got for is
+  /// ashlar_fault(wrong_size).
   void deallocate(void* p, std::size_t size,
                   std::size_t alignment = alignof(std::max_align_t)) noexcept {
     const std::size_t c = p == nullptr ? directory_.none : directory_.owner_of(p);
@@ -211,7 +213,8 @@ class growing_classes<type_list<Classes...>, Policies...> {
   static constexpr std::size_t counts[class_count] = {Classes::count...};
   static_assert(sizes_go_up<Classes::size_bytes...>::value);
 
-  /// One pool a class, as bases: an array of what cannot be copied is no constant for every compiler.
+  /// One pool a class, as bases: an array of what cannot be copied is no constant for every
+  /// compiler.
   template <std::size_t C>
   struct nth_pool : pool_type {
     using pool_type::pool_type;

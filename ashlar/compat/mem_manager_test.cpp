@@ -20,7 +20,8 @@ namespace {
 
 using ashlar::is_aligned;
 
-/// A class with operators of its own, as the classic's users wrote them: they must be the ones used.
+/// A class with operators of its own, as the classic's users wrote them: they must be the ones
+/// used.
 class Dummy {
  public:
   explicit Dummy(int v) : value(v) { log += "ctor" + std::to_string(v) + " "; }

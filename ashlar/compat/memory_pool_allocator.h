@@ -100,8 +100,8 @@ class Allocator {
   pointer address(reference x) const noexcept { return std::addressof(x); }
   const_pointer address(const_reference x) const noexcept { return std::addressof(x); }
 
-  /// Returns: memory for `n` objects, aligned for them; n == 0 gives a block of its own. The hint is
-  /// not used. Throws: std::bad_array_new_length if n > max_size(); std::bad_alloc, or what a
+  /// Returns: memory for `n` objects, aligned for them; n == 0 gives a block of its own. The hint
+  /// is not used. Throws: std::bad_array_new_length if n > max_size(); std::bad_alloc, or what a
   /// new-handler throws. Complexity: O(1), a refill aside; above MaxBytes as the process heap.
   pointer allocate(size_type n, const void* hint = nullptr) {
     (void)hint;
@@ -110,15 +110,15 @@ class Allocator {
     return static_cast<pointer>(lists().allocate(n * sizeof(T), alignof(T)));
   }
 
-  /// Effects: the memory is free; null does nothing. Requires: `p` came from allocate(n) of an equal
-  /// allocator; else ashlar_fault as far as refill_lists and the process heap see it.
+  /// Effects: the memory is free; null does nothing. Requires: `p` came from allocate(n) of an
+  /// equal allocator; else ashlar_fault as far as refill_lists and the process heap see it.
   void deallocate(pointer p, size_type n) noexcept {
     lists().deallocate(p, n * sizeof(T), alignof(T));
   }
 
-  /// Effects: memory for `new_size` objects instead of the `original_size` at `p`, which may be null.
-  /// The first min(original_size, new_size) objects move along if T is trivially copyable; of other
-  /// types there must be none. Throws: as allocate; `p` is then as it was.
+  /// Effects: memory for `new_size` objects instead of the `original_size` at `p`, which may be
+  /// null. The first min(original_size, new_size) objects move along if T is trivially copyable; of
+  /// other types there must be none. Throws: as allocate; `p` is then as it was.
   pointer reallocate(pointer p, size_type original_size, size_type new_size) {
     const pointer q = allocate(new_size);
     if constexpr (std::is_trivially_copyable_v<T>) {

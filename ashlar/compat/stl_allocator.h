@@ -48,8 +48,8 @@ class stl_allocator<void> {
   }  // NOLINT(google-explicit-constructor)
 };
 
-/// Stateless; all are equal. Whoever serves xmalloc in the program serves this: the process heap, or
-/// the program's own pools. What it allocates may be given to xfree.
+/// Stateless; all are equal. Whoever serves xmalloc in the program serves this: the process heap,
+/// or the program's own pools. What it allocates may be given to xfree.
 template <class T>
 class stl_allocator {
  public:

@@ -5,8 +5,8 @@
 //   extern "C" void lock_init(void) { ... }   and lock_get, lock_release, lock_destroy
 //
 // Law: lock_get is called only between lock_init and lock_destroy, and lock_release only after a
-// lock_get: so static constructors and destructors may use xmalloc, while the program's lock does not
-// exist yet or no more. Outside of that span the program must have one thread that allocates.
+// lock_get: so static constructors and destructors may use xmalloc, while the program's lock does
+// not exist yet or no more. Outside of that span the program must have one thread that allocates.
 #pragma once
 
 #include <atomic>

@@ -2,8 +2,8 @@
  *
  * Six functions stand for malloc's: xmalloc, xfree, xrealloc, xalloc_stats, xalloc_init and
  * xalloc_destroy; <ashlar/adapt/xmalloc.h> says what each does, and has three more (xcalloc,
- * xaligned_alloc, xusable_size). XALLOCATOR in a class gives the class, and all that derive from it,
- * operator new and delete over them.
+ * xaligned_alloc, xusable_size). XALLOCATOR in a class gives the class, and all that derive from
+ * it, operator new and delete over them.
  *
  * The mode is chosen by what the program links, and no other file of it changes:
  *   default       ashlar's process heap. No mode, size or count has to be chosen.
@@ -11,10 +11,10 @@
  *   static pools  one source file has XALLOCATOR_STATIC_POOLS(...)  (xallocator_static_pools.h),
  *                 or the program is built with STATIC_POOLS (xallocator_document_pools.h)
  *
- * Locks: the default mode has none to replace. Each thread allocates from a cache of its own; what is
- * shared is behind ashlar::os::mutex, and a port to another system is a port of ashlar/os/. In the
- * two other modes the lock is an argument, and lock_init, lock_get, lock_release and lock_destroy may
- * be the program's own (<ashlar/compat/user_locks.hpp>).
+ * Locks: the default mode has none to replace. Each thread allocates from a cache of its own; what
+ * is shared is behind ashlar::os::mutex, and a port to another system is a port of ashlar/os/. In
+ * the two other modes the lock is an argument, and lock_init, lock_get, lock_release and
+ * lock_destroy may be the program's own (<ashlar/compat/user_locks.hpp>).
  */
 #ifndef ASHLAR_COMPAT_XALLOCATOR_H
 #define ASHLAR_COMPAT_XALLOCATOR_H
@@ -37,9 +37,10 @@ static void (*const xallocator_static_pools)(void)
 #endif
 
 /* Automatic xalloc_init and xalloc_destroy, in C++: on, unless AUTOMATIC_XALLOCATOR_INIT_DESTROY is
- * defined as 0 before this header or on the command line. (Defined as nothing, as classic code does,
- * it is on.) Off with -ffreestanding: firmware need not run static constructors. In C they are called by hand, or not at all: no mode here needs them before xmalloc, but
- * for a program's own lock_init. */
+ * defined as 0 before this header or on the command line. (Defined as nothing, as classic code
+ * does, it is on.) Off with -ffreestanding: firmware need not run static constructors. In C they
+ * are called by hand, or not at all: no mode here needs them before xmalloc, but for a program's
+ * own lock_init. */
 #ifndef AUTOMATIC_XALLOCATOR_INIT_DESTROY
 #define AUTOMATIC_XALLOCATOR_INIT_DESTROY __STDC_HOSTED__
 #endif
@@ -57,8 +58,8 @@ static void (*const xallocator_static_pools)(void)
 /* 0 gives -1, 1 gives -2, and nothing gives +1. */
 #if (0 - AUTOMATIC_XALLOCATOR_INIT_DESTROY - 1) != -1
 
-/// Calls xalloc_init when the first static object of its kind is made and xalloc_destroy when the last
-/// one ends: one object a translation unit, ahead of all statics that come after this header.
+/// Calls xalloc_init when the first static object of its kind is made and xalloc_destroy when the
+/// last one ends: one object a translation unit, ahead of all statics that come after this header.
 /// Thread-safety: as of static initialisation, one thread.
 class XallocInitDestroy {
  public:
@@ -80,9 +81,10 @@ static const XallocInitDestroy xallocInitDestroy;
 
 /* In a class, anywhere: every form of operator new and delete, single and array, over xmalloc and
  * xfree. Ends in a public section, as it always did. Derived classes inherit them, larger and
- * over-aligned ones too; a class that is deleted through a base needs a virtual destructor there, as
- * with any heap. A class with two bases that have the macro needs it itself, else its new is ambiguous.
- * The placement forms are declared because a class's own operator new hides the global ones. */
+ * over-aligned ones too; a class that is deleted through a base needs a virtual destructor there,
+ * as with any heap. A class with two bases that have the macro needs it itself, else its new is
+ * ambiguous. The placement forms are declared because a class's own operator new hides the global
+ * ones. */
 #define XALLOCATOR          \
  public:                    \
   ASHLAR_XALLOCATOR_FORMS() \

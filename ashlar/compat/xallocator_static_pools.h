@@ -1,17 +1,19 @@
-// compat/xallocator_static_pools.h: xallocator's STATIC_POOLS mode. C++20; for one source file of a program.
+// compat/xallocator_static_pools.h: xallocator's STATIC_POOLS mode. C++20; for one source file of a
+// program.
 //
 //   #include "xallocator_static_pools.h"
 //   XALLOCATOR_STATIC_POOLS(ashlar::blocks<16, 64>, ashlar::blocks<64, 32>, ashlar::blocks<396, 20>,
 //                           ashlar::blocks<768, 10>);
 //
-// From then on xmalloc, xfree, xrealloc, xalloc_stats and their kin, and every class with XALLOCATOR, are
-// served from these blocks and from nothing else, in all files of the program, C ones too. The rest of
-// the program does not change. The blocks are static storage (.bss) and ready before the first static
-// constructor; no heap is ever called.
+// From then on xmalloc, xfree, xrealloc, xalloc_stats and their kin, and every class with
+// XALLOCATOR, are served from these blocks and from nothing else, in all files of the program, C
+// ones too. The rest of the program does not change. The blocks are static storage (.bss) and ready
+// before the first static constructor; no heap is ever called.
 //
-// Sizes are what a caller may use, small to large: there is no header to add. Blocks are aligned to 16
-// bytes: 396 takes 400. A request gets the smallest size that has a block left (ashlar::spill::never: the
-// smallest that fits, or none); one above the largest size is null with errno ENOMEM, as is exhaustion.
+// Sizes are what a caller may use, small to large: there is no header to add. Blocks are aligned to
+// 16 bytes: 396 takes 400. A request gets the smallest size that has a block left
+// (ashlar::spill::never: the smallest that fits, or none); one above the largest size is null with
+// errno ENOMEM, as is exhaustion.
 //
 // More arguments, in any order (ashlar/pool/pool_set.hpp):
 //   ashlar::exhaustion::handler_and_retry<>  calls the std::new_handler until there is a block; the default

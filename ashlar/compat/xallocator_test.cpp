@@ -14,7 +14,8 @@
 
 namespace {
 
-/// Blocks of xmalloc in use, whatever their size. Requires: one thread, exact at batch accuracy then.
+/// Blocks of xmalloc in use, whatever their size. Requires: one thread, exact at batch accuracy
+/// then.
 std::uint64_t in_use() {
   ashlar_stats stats;
   ashlar_stats_get(&stats);
@@ -60,7 +61,7 @@ TEST(Xallocator, StatsHaveTheClassicColumns) {
   EXPECT_NE(text.find(" Blocks In Use: "), std::string::npos) << text;
 }
 
-// ---- names ----------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 template <class T, std::size_t Bytes, bool IsSigned>
 constexpr bool is_integer =

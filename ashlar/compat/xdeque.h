@@ -1,7 +1,7 @@
 // compat/xdeque.h: std::deque on xmalloc's blocks.
 // Layer: compat.
-// Its pieces are of one size (512 bytes with libstdc++, 4 KiB with libc++), which suits fixed blocks;
-// the table that finds them is one block that doubles.
+// Its pieces are of one size (512 bytes with libstdc++, 4 KiB with libc++), which suits fixed
+// blocks; the table that finds them is one block that doubles.
 #ifndef ASHLAR_COMPAT_XDEQUE_H
 #define ASHLAR_COMPAT_XDEQUE_H
 

@@ -129,8 +129,8 @@ class xmalloc_pools {
     if constexpr (requires { Lock::stop(); }) Lock::stop();
   }
 
-  /// Effects: a line for each class, smallest first. The first three columns are the classic report's,
-  /// word for word; a bounded class has all of its blocks from the start.
+  /// Effects: a line for each class, smallest first. The first three columns are the classic
+  /// report's, word for word; a bounded class has all of its blocks from the start.
   void write_stats() const noexcept {
     const auto stats = pools_.stats();
     for (const pool_stats& c : stats.classes) {
@@ -191,7 +191,8 @@ struct with_lock {
 extern "C" [[gnu::weak]] std::new_handler ashlar_linked_new_handler() noexcept
     __asm__(ASHLAR_LINKED_NAME);
 #undef ASHLAR_LINKED_NAME
-/// The process's handler. Static pools bring no C++ library with them: in a program without one there is none.
+/// The process's handler. Static pools bring no C++ library with them: in a program without one
+/// there is none.
 struct linked_new_handler {
   [[nodiscard]] std::new_handler get() const noexcept {
     return ashlar_linked_new_handler != nullptr ? ashlar_linked_new_handler() : nullptr;

@@ -1,5 +1,5 @@
-// xmalloc's rules over static pools and over pools that grow, as objects: what their macros define as
-// functions. tests/xallocator has the functions themselves, in programs of their own.
+// xmalloc's rules over static pools and over pools that grow, as objects: what their macros define
+// as functions. tests/xallocator has the functions themselves, in programs of their own.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>

@@ -23,7 +23,8 @@ struct string_hash {
 };
 }  // namespace ashlar::compat
 
-// Not for every Char: newer standard libraries have a hash for every allocator, and these come before it.
+// Not for every Char: newer standard libraries have a hash for every allocator, and these come
+// before it.
 template <>
 struct std::hash<xstring> : ashlar::compat::string_hash<xstring, std::string_view> {};
 template <>

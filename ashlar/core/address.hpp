@@ -9,8 +9,8 @@
 
 namespace ashlar::detail {
 
-/// Returns: the bytes from `base` to `p`, modulo the width: huge if `p` lies before, so that one compare
-/// with a length tells whether `p` lies inside.
+/// Returns: the bytes from `base` to `p`, modulo the width: huge if `p` lies before, so that one
+/// compare with a length tells whether `p` lies inside.
 [[nodiscard]] ASHLAR_HOT std::size_t bytes_from(const void* base, const void* p) noexcept {
   // Through integers: `p` may be any address at all.
   return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base);

@@ -12,7 +12,8 @@
 namespace ashlar::detail {
 
 /// Effects: as std::atomic_ref(byte).exchange(value, memory_order_relaxed), by an exchange of the
-/// word that the byte is in. The word's other bytes stay as they are, whoever writes them meanwhile.
+/// word that the byte is in. The word's other bytes stay as they are, whoever writes them
+/// meanwhile.
 template <class Byte>
 Byte exchange_in_word(Byte& byte, Byte value) noexcept {
   static_assert(sizeof(Byte) == 1);

@@ -25,8 +25,9 @@ TEST(ByteExchange, ChangesTheByteAndNoOther) {
   }
 }
 
-// Each thread holds a value of its own for each byte, and swaps it with the byte all the time. No value may be lost or
-// be there twice, whatever the other threads do to the same byte and to its neighbours.
+// Each thread holds a value of its own for each byte, and swaps it with the byte all the time. No
+// value may be lost or be there twice, whatever the other threads do to the same byte and to its
+// neighbours.
 TEST(ByteExchange, NoValueIsLostBetweenThreads) {
   constexpr int rounds = 300'000;
   constexpr std::size_t thread_count = 4;

@@ -13,8 +13,9 @@
 //   check::full   that, bytes written behind a block (seen at   16 bytes or more behind a block, the
 //                 its free) and after its free (seen at reuse   quarantine, and writing each block
 //                 or by audit())                                twice
-// A pool records no allocation site: a trace (tools/) has it, with the stack. A heap instance with these policies
-// (instance/heap.hpp) is checked by the engine of the process heap: full records call stacks.
+// A pool records no allocation site: a trace (tools/) has it, with the stack. A heap instance with
+// these policies (instance/heap.hpp) is checked by the engine of the process heap: full records
+// call stacks.
 #pragma once
 
 #include <cstddef>

@@ -2,11 +2,12 @@
 // Layer: core (freestanding).
 #pragma once
 
-// First of all, so that an older level says so in one sentence. The headers of classic names that are C++17 define
-// ASHLAR_FACE_IS_CXX17 before they include this.
+// First of all, so that an older level says so in one sentence. The headers of classic names that
+// are C++17 define ASHLAR_FACE_IS_CXX17 before they include this.
 #if __cplusplus < 202002L && !defined(ASHLAR_FACE_IS_CXX17)
 #error "ashlar needs C++20: compile with -std=c++20 or later. C programs include <ashlar/ashlar.h>."
-#include <ashlar/core/config.hpp has said why>  // compilers go on after #error, but not without a file
+// compilers go on after #error, but not without a file
+#include <ashlar/core/config.hpp has said why>
 #endif
 
 #include <cstddef>
@@ -16,24 +17,26 @@
 #define ASHLAR_VERSION_MINOR 1
 #define ASHLAR_VERSION_PATCH 0
 
-// Hits are inlined into their callers, misses are kept out of them: tests/golden pins the instructions of both.
-// A build that counts branches is the exception: inlined, a branch would be counted once for each of its callers. So are our
-// own tests without optimisation under sanitizers, where the copies take up to half of the compiler's time. It is not for
-// users: who allocated a block would be too many calls away for AddressSanitizer's report (adapt/asan_report.hpp).
+// Hits are inlined into their callers, misses are kept out of them: tests/golden pins the
+// instructions of both. A build that counts branches is the exception: inlined, a branch would be
+// counted once for each of its callers. So are our own tests without optimisation under sanitizers,
+// where the copies take up to half of the compiler's time. It is not for users: who allocated a
+// block would be too many calls away for AddressSanitizer's report (adapt/asan_report.hpp).
 #if defined(ASHLAR_COVERAGE) || defined(ASHLAR_CALL_HOT_PATHS)
 #define ASHLAR_HOT inline
 #define ASHLAR_HOT_LAMBDA
 #else
 #define ASHLAR_HOT [[gnu::always_inline]] inline
-// For a lambda's call operator. Not [[gnu::always_inline]]: behind the parameters it would belong to the type.
+// For a lambda's call operator. Not [[gnu::always_inline]]: behind the parameters it would belong
+// to the type.
 #define ASHLAR_HOT_LAMBDA __attribute__((always_inline))
 #endif
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
 #define ASHLAR_MISS [[gnu::noinline]]  // behind what a hit calls: every program runs it
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
-// Where it vanishes, the line after it must end in ashlar_fault. `try` and `catch` are, too: without
-// exceptions the block after ASHLAR_CATCH_ALL is never entered.
+// Where it vanishes, the line after it must end in ashlar_fault. `try` and `catch` are, too:
+// without exceptions the block after ASHLAR_CATCH_ALL is never entered.
 #if defined(__cpp_exceptions)
 #define ASHLAR_THROW(exception) throw exception
 #define ASHLAR_TRY try
@@ -100,7 +103,8 @@ inline constexpr bool has_exceptions = true;
 inline constexpr bool has_exceptions = false;
 #endif
 
-/// True where there is all of the standard library; with -ffreestanding only what needs no system, no new-handler.
+/// True where there is all of the standard library; with -ffreestanding only what needs no system,
+/// no new-handler.
 inline constexpr bool hosted = __STDC_HOSTED__ != 0;
 
 /// True where AddressSanitizer watches.
@@ -109,15 +113,16 @@ inline constexpr bool address_sanitizer = ASHLAR_ADDRESS_SANITIZER != 0;
 /// True where a sanitizer that has a malloc of its own watches what is compiled.
 inline constexpr bool is_sanitized = ASHLAR_SANITIZED != 0;
 
-/// True where the build asks for Valgrind's client requests, which needs its headers (CMake: -DASHLAR_VALGRIND=ON).
+/// True where the build asks for Valgrind's client requests, which needs its headers (CMake:
+/// -DASHLAR_VALGRIND=ON).
 #if defined(ASHLAR_VALGRIND)
 inline constexpr bool memcheck_requests = true;
 #else
 inline constexpr bool memcheck_requests = false;
 #endif
 
-/// True where the process heap's size classes can be loaded when it starts: in the drop-in library, for which CMake says
-/// so (runtime/process_classes.hpp).
+/// True where the process heap's size classes can be loaded when it starts: in the drop-in library,
+/// for which CMake says so (runtime/process_classes.hpp).
 #if defined(ASHLAR_LOADABLE_CLASSES)
 inline constexpr bool classes_are_loadable = true;
 #else
@@ -142,9 +147,10 @@ inline constexpr bool hardened_by_default = false;
 /// True in the drop-in library.
 inline constexpr bool is_drop_in = classes_are_loadable;
 
-/// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:
-/// always 4 KiB on x86, and none in WebAssembly; elsewhere systems use 4, 16 or 64 KiB, so 64 KiB fits them all, at the
-/// price of more slack in blocks above the classes. A build may choose (CMake: -DASHLAR_HEAP_PAGE_SHIFT=16).
+/// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's
+/// page: always 4 KiB on x86, and none in WebAssembly; elsewhere systems use 4, 16 or 64 KiB, so 64
+/// KiB fits them all, at the price of more slack in blocks above the classes. A build may choose
+/// (CMake: -DASHLAR_HEAP_PAGE_SHIFT=16).
 #if defined(ASHLAR_HEAP_PAGE_SHIFT)
 inline constexpr unsigned heap_page_shift = ASHLAR_HEAP_PAGE_SHIFT;
 #elif defined(__x86_64__) || defined(__i386__) || defined(__wasm__)

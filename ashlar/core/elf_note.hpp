@@ -1,5 +1,5 @@
-// core/elf_note.hpp: the ELF notes by which others find a library or a program of ashlar's in a file,
-// a core or a process. Layer: core.
+// core/elf_note.hpp: the ELF notes by which others find a library or a program of ashlar's in a
+// file, a core or a process. Layer: core.
 #pragma once
 
 #define ASHLAR_NOTE_OWNER "ashlar"
@@ -27,8 +27,8 @@
 #define ASHLAR_ELF_NOTE(type, bytes, descriptor) static_assert(true)
 #endif
 
-/// Effects: as ASHLAR_ELF_NOTE. The descriptor is the distance from itself to `symbol`, so neither a
-/// symbol table nor a relocation is needed to find that.
+/// Effects: as ASHLAR_ELF_NOTE. The descriptor is the distance from itself to `symbol`, so neither
+/// a symbol table nor a relocation is needed to find that.
 #define ASHLAR_ELF_NOTE_TO(type, symbol)    \
   ASHLAR_ELF_NOTE(type, __SIZEOF_POINTER__, \
                   "." ASHLAR_NOTE_TEXT(__SIZEOF_POINTER__) "byte " symbol " - .")

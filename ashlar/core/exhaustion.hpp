@@ -77,8 +77,8 @@ struct stop {
   }
 };
 
-/// Counts how often allocate() found nothing, for a program and its debugger to read; then as `Then`. (What try_allocate
-/// refuses is its caller's to count.)
+/// Counts how often allocate() found nothing, for a program and its debugger to read; then as
+/// `Then`. (What try_allocate refuses is its caller's to count.)
 template <exhaustion_policy Then = null>
 struct counted : Then {
   constexpr counted() noexcept = default;
@@ -86,7 +86,8 @@ struct counted : Then {
 
   template <class Retry>
   void* exhausted(const exhaustion_request& request, Retry&& retry) noexcept(Then::nothrow) {
-    // With no lock held, so callers may come at the same time; where one cannot add in a step, a count may be lost then.
+    // With no lock held, so callers may come at the same time; where one cannot add in a step, a
+    // count may be lost then.
     if constexpr (std::atomic_ref<std::size_t>::is_always_lock_free) {
       std::atomic_ref(failure_count).fetch_add(1, std::memory_order_relaxed);
     } else {

@@ -17,7 +17,8 @@ struct free_block {
   free_block* next;
 };
 
-/// Returns: the block under `p`, which is closed to tools and stays so. For walks, not for the hit path.
+/// Returns: the block under `p`, which is closed to tools and stays so. For walks, not for the hit
+/// path.
 [[nodiscard, gnu::noinline, gnu::no_sanitize_address]] inline const free_block* next_of(
     const free_block* p) noexcept {
   tell_looking();

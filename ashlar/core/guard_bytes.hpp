@@ -8,12 +8,12 @@
 namespace ashlar {
 namespace detail {
 
-// Of lock-free pools; where one caller at a time comes, a block's link says it (core/number_list.hpp). A byte a block
-// and not a bit: a bit would need a compare-and-swap.
+// Of lock-free pools; where one caller at a time comes, a block's link says it
+// (core/number_list.hpp). A byte a block and not a bit: a bit would need a compare-and-swap.
 enum class block_state : std::uint8_t { free = 0, live = 1 };
 
-// Patterns of pools and heaps: odd, so that a pointer read from them is misaligned, and not 0 or 0xff, which programs
-// write by themselves.
+// Patterns of pools and heaps: odd, so that a pointer read from them is misaligned, and not 0 or
+// 0xff, which programs write by themselves.
 inline constexpr std::uint8_t fresh_fill = 0xa5;
 inline constexpr std::uint8_t freed_fill = 0xdf;
 

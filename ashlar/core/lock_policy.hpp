@@ -83,8 +83,9 @@ class interrupt_mask {
   decltype(Port::save_and_disable()) saved_{};
 };
 
-/// The port of Arm Cortex-M cores (all of them: PRIMASK exists on the smallest). The state is a word of the processor, so
-/// that clang does not warn of the registers where this is compiled for AArch64, and not used.
+/// The port of Arm Cortex-M cores (all of them: PRIMASK exists on the smallest). The state is a
+/// word of the processor, so that clang does not warn of the registers where this is compiled for
+/// AArch64, and not used.
 struct cortex_m_primask {
   static std::uintptr_t save_and_disable() noexcept {
     std::uintptr_t state;
@@ -111,8 +112,8 @@ struct riscv_mstatus {
 
 /// Policy: a stack of tagged indices (core/tagged_stack.hpp). `Word` holds index and tag by halves:
 /// 64 bits give 2^32 - 2 blocks and a tag of 32 bits, 32 bits give 65,534 blocks and a tag of 16.
-/// A processor that cannot compare and swap the word is a compile error (Cortex-M: 64 bits; Cortex-M0:
-/// any word): take 32 bits, or interrupt_mask.
+/// A processor that cannot compare and swap the word is a compile error (Cortex-M: 64 bits;
+/// Cortex-M0: any word): take 32 bits, or interrupt_mask.
 template <class Word = std::uint64_t>
   requires(std::same_as<Word, std::uint64_t> || std::same_as<Word, std::uint32_t>)
 struct lock_free {

@@ -1,10 +1,11 @@
-// core/memcheck_requests.hpp: Valgrind's client requests, where the build asks for them (ASHLAR_VALGRIND).
+// core/memcheck_requests.hpp: Valgrind's client requests, where the build asks for them
+// (ASHLAR_VALGRIND).
 // Layer: core (freestanding). For core/memory_tools.hpp alone.
 //
-// A memcheck pool for each owner, made when its first block is. It is told to be a metapool: a block of one may then
-// hold blocks of another (a pool in an arena), and memcheck's search for leaks leaves both alone; else such a pair
-// stops valgrind itself with an assertion at exit.
-// Each request is some instructions without effect in a program that does not run under valgrind.
+// A memcheck pool for each owner, made when its first block is. It is told to be a metapool: a
+// block of one may then hold blocks of another (a pool in an arena), and memcheck's search for
+// leaks leaves both alone; else such a pair stops valgrind itself with an assertion at exit. Each
+// request is some instructions without effect in a program that does not run under valgrind.
 #pragma once
 
 #include <cstddef>

@@ -5,10 +5,11 @@
 //   open     anybody may
 //   block    bytes that a caller has, of which a tool's report tells who made and who freed them
 //
-// Law: a free block is closed from its first to its last byte. Who has to look into one opens it before and
-// closes it after. Memory goes back where it came from open.
-// Where no tool listens all of this is nothing: tests/tools_absent compares the machine code. For that, words with
-// computed arguments stand behind `if constexpr (tools_present)`: computing them first may change what comes after.
+// Law: a free block is closed from its first to its last byte. Who has to look into one opens it
+// before and closes it after. Memory goes back where it came from open. Where no tool listens all
+// of this is nothing: tests/tools_absent compares the machine code. For that, words with computed
+// arguments stand behind `if constexpr (tools_present)`: computing them first may change what comes
+// after.
 // Thread-safety: for memory that shares no tool_granule with other memory.
 #pragma once
 
@@ -43,7 +44,8 @@ struct block_event {
 
 }  // namespace ashlar
 
-/// Called with AddressSanitizer if the program has a definition. May be called with a pool's lock held.
+/// Called with AddressSanitizer if the program has a definition. May be called with a pool's lock
+/// held.
 extern "C" [[gnu::weak]] void ashlar_block_event(const ashlar::block_event& event) noexcept;
 
 namespace ashlar::detail {
@@ -51,12 +53,12 @@ namespace ashlar::detail {
 /// Whether a tool listens: what must be undone at a component's end is then no trivial destructor.
 inline constexpr bool tools_present = address_sanitizer || memcheck_requests;
 
-/// AddressSanitizer keeps one byte for this many. A region that ends inside of one is told as far as that goes: it
-/// may miss an access to a free byte there, and never accuses one that is right.
+/// AddressSanitizer keeps one byte for this many. A region that ends inside of one is told as far
+/// as that goes: it may miss an access to a free byte there, and never accuses one that is right.
 inline constexpr std::size_t tool_granule = 8;
 
-/// Who hands blocks out. `id` is the address of an object of the component; no two of these begin at one place,
-/// and a component inside a block of another has one of its own.
+/// Who hands blocks out. `id` is the address of an object of the component; no two of these begin
+/// at one place, and a component inside a block of another has one of its own.
 struct block_owner {
   const void* id;
   const char* name;  ///< null: none
@@ -86,7 +88,8 @@ ASHLAR_HOT void tell_open([[maybe_unused]] const void* p, [[maybe_unused]] std::
   if constexpr (memcheck_requests) memcheck_open(p, n);
 }
 
-/// Between the two this thread looks into closed bytes; it is no function that AddressSanitizer watches.
+/// Between the two this thread looks into closed bytes; it is no function that AddressSanitizer
+/// watches.
 ASHLAR_HOT void tell_looking() noexcept {
   if constexpr (memcheck_requests) memcheck_pause();
 }
@@ -94,7 +97,8 @@ ASHLAR_HOT void tell_looked() noexcept {
   if constexpr (memcheck_requests) memcheck_resume();
 }
 
-/// A caller has [p, p + size), its contents unspecified; the rest of the `room` bytes at `p` is closed.
+/// A caller has [p, p + size), its contents unspecified; the rest of the `room` bytes at `p` is
+/// closed.
 ASHLAR_HOT void tell_made([[maybe_unused]] block_owner owner, [[maybe_unused]] const void* p,
                           [[maybe_unused]] std::size_t size,
                           [[maybe_unused]] std::size_t room) noexcept {
@@ -130,7 +134,8 @@ ASHLAR_HOT void tell_resized([[maybe_unused]] const void* owner, [[maybe_unused]
   }
   if constexpr (memcheck_requests) memcheck_resized(owner, p, old_size, size);
 }
-/// Of the `used` bytes at `base` the first `kept` stay; all blocks of `owner` behind them are free and closed.
+/// Of the `used` bytes at `base` the first `kept` stay; all blocks of `owner` behind them are free
+/// and closed.
 /// Requires: all blocks of `owner` are in the `used` bytes at `base`.
 ASHLAR_HOT void tell_cut([[maybe_unused]] const void* owner, [[maybe_unused]] const std::byte* base,
                          [[maybe_unused]] std::size_t kept,

@@ -1,13 +1,16 @@
-// core/number_list.hpp: which blocks are free and which are in use: one number a block, kept beside the blocks.
+// core/number_list.hpp: which blocks are free and which are in use: one number a block, kept beside
+// the blocks.
 // Layer: core (freestanding). One caller at a time.
 //
 //   links:  | 0: nobody's | 1 | 2 | ... | end - 1 | not yet written ... |
 //
-// Law: blocks count from 1. links[n] is `live` while block n is in use; `kept` while it waits in a quarantine; else the
-// number of the free block under it, 0 for the last. So one compare tells a double free, marking a block is the same
-// write as linking it, and what a program writes into a free block is no link that anybody follows.
-// Invariant: every number on the list is in [1, end), and there once. end is 0 or 1 + the blocks that were ever in use;
-// links[0] is written when the first one is, so no initialisation pass is needed, and all zero bits are an empty list.
+// Law: blocks count from 1. links[n] is `live` while block n is in use; `kept` while it waits in a
+// quarantine; else the number of the free block under it, 0 for the last. So one compare tells a
+// double free, marking a block is the same write as linking it, and what a program writes into a
+// free block is no link that anybody follows.
+// Invariant: every number on the list is in [1, end), and there once. end is 0 or 1 + the blocks
+// that were ever in use; links[0] is written when the first one is, so no initialisation pass is
+// needed, and all zero bits are an empty list.
 #pragma once
 
 #include <concepts>
@@ -24,8 +27,9 @@ namespace ashlar::detail {
 template <std::unsigned_integral Link>
 class number_list {
  public:
-  /// By a pointer to an array and not to its first link: the compiler then makes each access one address of its own, while
-  /// it computes an element's address from a pointer first, one instruction more.
+  /// By a pointer to an array and not to its first link: the compiler then makes each access one
+  /// address of its own, while it computes an element's address from a pointer first, one
+  /// instruction more.
   using array = Link[];
 
   static constexpr Link live = std::numeric_limits<Link>::max();
@@ -56,7 +60,8 @@ class number_list {
     (*links)[n] = static_cast<Link>(first_);
     first_ = n;
   }
-  /// Returns: the number of a block that was never in use, which is live now; 0 when all `capacity` were.
+  /// Returns: the number of a block that was never in use, which is live now; 0 when all `capacity`
+  /// were.
   [[nodiscard]] std::size_t carve(array* links, std::size_t capacity) noexcept {
     if (end_ == 0) [[unlikely]] {
       if (capacity == 0) return 0;

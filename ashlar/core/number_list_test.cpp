@@ -20,7 +20,8 @@ static_assert(std::is_same_v<link_for<65'533>, std::uint16_t>);
 static_assert(std::is_same_v<link_for<65'534>, std::uint32_t>);
 static_assert(std::is_same_v<link_for<4'294'967'294>, std::size_t>);
 
-/// Every number that fits, so that those next to `live` and `kept` are among them; the links hold old bytes before.
+/// Every number that fits, so that those next to `live` and `kept` are among them; the links hold
+/// old bytes before.
 template <class Link>
 class NumberList : public testing::Test {};
 using widths = testing::Types<std::uint8_t, std::uint16_t>;

@@ -1,7 +1,7 @@
 // core/policy.hpp: how a template finds its policies among arguments given in any order.
 // Layer: core (freestanding).
-// Law: every argument has exactly one kind, the component takes that kind, and none is given twice; all
-// else is a compile error.
+// Law: every argument has exactly one kind, the component takes that kind, and none is given twice;
+// all else is a compile error.
 #pragma once
 
 #include <concepts>

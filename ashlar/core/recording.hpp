@@ -5,9 +5,10 @@
 //   recording::to<recorder>  that object, of static storage duration, is told of each block that is handed out or comes
 //                            back and of each request that found none: no byte in the component
 //
-// Law: a birth is told after the block was taken, a death before it is free, both with no lock of the component held.
-// So the order in which a recorder hears of them, from however many callers, is one in which no block has two owners.
-// A block that an exhaustion policy borrows is its lender's to tell: a page source tells nobody.
+// Law: a birth is told after the block was taken, a death before it is free, both with no lock of
+// the component held. So the order in which a recorder hears of them, from however many callers, is
+// one in which no block has two owners. A block that an exhaustion policy borrows is its lender's
+// to tell: a page source tells nobody.
 #pragma once
 
 #include <concepts>
@@ -25,8 +26,8 @@ struct recorded_pool {
   const char* name;  ///< as its policy `named` says; null: none
 };
 
-/// Who is told. Called by whoever calls the component, by several at the same time where its lock policy allows that;
-/// must not call the component.
+/// Who is told. Called by whoever calls the component, by several at the same time where its lock
+/// policy allows that; must not call the component.
 ///   r.allocated(pool, p, size, alignment)  `p` is for a request of so many bytes; of a pool of one size: that size
 ///   r.freed(pool, p)                       `p` is about to come back. A misuse is told, too, before it is seen.
 ///   r.refused(pool, size, alignment)       there was no block: told for each try, those of a handler's retry as well
@@ -46,7 +47,8 @@ struct none {
   static constexpr bool records = false;
 };
 
-/// Policy: `Recorder`, an object of static storage duration, is told. One may serve any number of components.
+/// Policy: `Recorder`, an object of static storage duration, is told. One may serve any number of
+/// components.
 template <auto& Recorder>
   requires block_recorder<std::remove_reference_t<decltype(Recorder)>>
 struct to {

@@ -1,4 +1,5 @@
-// core/sealable_source.hpp: a page source that can be closed: get all memory while starting, then nothing more.
+// core/sealable_source.hpp: a page source that can be closed: get all memory while starting, then
+// nothing more.
 // Layer: core (freestanding).
 //
 //   constinit ashlar::sealable_source<my_pages> pages;
@@ -14,8 +15,8 @@
 
 namespace ashlar {
 
-/// `Source` until seal(); then nothing. What goes back goes to `Source`, before and after. Thread-safety: that of
-/// `Source` for pieces; seal() and unseal() when nobody asks for one.
+/// `Source` until seal(); then nothing. What goes back goes to `Source`, before and after.
+/// Thread-safety: that of `Source` for pieces; seal() and unseal() when nobody asks for one.
 template <page_source Source>
 class sealable_source {
  public:
@@ -37,7 +38,8 @@ class sealable_source {
   void seal() noexcept { sealed_ = true; }
   void unseal() noexcept { sealed_ = false; }
   [[nodiscard]] bool is_sealed() const noexcept { return sealed_; }
-  /// Returns: how many requests came while it was sealed: 0 at the end of a run says that the start got enough.
+  /// Returns: how many requests came while it was sealed: 0 at the end of a run says that the start
+  /// got enough.
   [[nodiscard]] std::size_t refused() const noexcept { return refused_; }
 
  private:

@@ -1,11 +1,12 @@
-// core/size_class.hpp: the standard block sizes of a heap. heap/class_table.hpp has the way from a size to its class.
+// core/size_class.hpp: the standard block sizes of a heap. heap/class_table.hpp has the way from a
+// size to its class.
 // Layer: core (freestanding).
 //
 //   16 32 48 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 72 KiB 80 KiB ... 128 KiB
 //   steps of 16 B    | 8 steps for each doubling
 //
-// Law: for a size n in (128, 131072] with block size b(n): b(n) - n < n / 8, because the step inside
-// (2^k, 2^(k+1)] is 2^k / 8. Up to 128 bytes the slack is below 16.
+// Law: for a size n in (128, 131072] with block size b(n): b(n) - n < n / 8, because the step
+// inside (2^k, 2^(k+1)] is 2^k / 8. Up to 128 bytes the slack is below 16.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// core/stats_fields.hpp: the fields of core/stats.h by name: told once, for every form that is written
-// or read.
+// core/stats_fields.hpp: the fields of core/stats.h by name: told once, for every form that is
+// written or read.
 // Layer: core.
 #pragma once
 

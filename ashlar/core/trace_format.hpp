@@ -8,9 +8,11 @@
 
 namespace ashlar::trace {
 
-/// What happened. The numbers are part of the file format: none is ever used again for something else.
+/// What happened. The numbers are part of the file format: none is ever used again for something
+/// else.
 enum class event_kind : std::uint8_t {
-  // Births: `address`, `size`, `alignment` if the program asked for one, `stack` if stacks were recorded.
+  // Births: `address`, `size`, `alignment` if the program asked for one, `stack` if stacks were
+  // recorded.
   by_malloc = 1,
   by_calloc = 2,
   by_realloc = 3,  ///< directly behind its `from_realloc` of the same thread
@@ -29,14 +31,20 @@ enum class event_kind : std::uint8_t {
   thread_exit = 33,
   fork = 34,  ///< number: the child's process number; the child has a trace of its own
   image =
-      35,  ///< the process executed another program: no block lives on. text: its arguments, each ended by '\0'
+      /// the process executed another program: no block lives on. text: its arguments, each ended
+  /// by '\0'
+  35,
   mark = 36,  ///< text: what the program wanted to be remembered
   lost = 37,  ///< number: how many events of this thread are missing here
   refused =
-      38,  ///< number: bytes for which a pool had no block; text: the pool's name, empty where it has none
+      /// number: bytes for which a pool had no block; text: the pool's name, empty where it has
+  /// none
+  38,
   // Notes on a block that lives: `address`, and `size` as said here.
   untouched =
-      48,  ///< the block was looked at: at least so many of its bytes have no memory, as nobody touched them
+      /// the block was looked at: at least so many of its bytes have no memory, as nobody touched
+  /// them
+  48,
 };
 
 [[nodiscard]] constexpr bool is_birth(event_kind kind) noexcept {
@@ -87,7 +95,8 @@ inline constexpr std::string_view recording = "recording";
 // 1: the process ran before the recording began. Blocks that it had then are not in the trace.
 inline constexpr std::string_view attached = "attached";
 }  // namespace header_name
-/// The value of `options` in a trace that pools told (core/trace_recorder.hpp): what stands for stacks there are pools.
+/// The value of `options` in a trace that pools told (core/trace_recorder.hpp): what stands for
+/// stacks there are pools.
 inline constexpr std::string_view options_of_pools = "pools";
 
 enum class frame_kind : std::uint32_t {
@@ -119,13 +128,14 @@ inline constexpr std::uint32_t frame_events_max = 1u << 16;
 inline constexpr std::uint32_t frame_payload_max = 64u << 20;
 inline constexpr std::size_t event_text_max = 1u << 20;  // of one event, in bytes
 
-/// The columns of a frame of events, in their order. Each is a varint of its length, a varint of its length compressed
-/// (0: it is not compressed), and its bytes.
+/// The columns of a frame of events, in their order. Each is a varint of its length, a varint of
+/// its length compressed (0: it is not compressed), and its bytes.
 enum column : std::size_t {
   column_kinds,  // a byte an event: event_kind, with the flags below
   column_times,  // varint: ticks since the event before
   column_sizes,  // varint for each birth, other and note
-  column_addresses,  // for each birth, death and note: its difference to what is expected, as the document tells
+  // for each birth, death and note: its difference to what is expected, as the document tells
+  column_addresses,
   column_alignments,  // a byte for each birth with flag_aligned: its logarithm
   column_stacks,      // varint for each birth with flag_stack
   column_texts,       // varint of the length and the bytes for each event that has_text

@@ -5,8 +5,8 @@
 //   when it is whole    | head | kinds | times | sizes | addresses | alignments | stacks | texts |
 //
 // Law: an event is put whole or not at all; what was refused fits once the frame was finished.
-// docs/trace-format.md tells the bytes. A frame as it is put here is never compressed, and a death never `near`: both
-// would need memory that grows with the frame.
+// docs/trace-format.md tells the bytes. A frame as it is put here is never compressed, and a death
+// never `near`: both would need memory that grows with the frame.
 #pragma once
 
 #include <bit>
@@ -49,7 +49,7 @@ constexpr void put_string(std::byte*& at, std::string_view text) noexcept {
 template <std::unsigned_integral N>
 inline constexpr std::size_t varint_bytes_max = (8 * sizeof(N) + 6) / 7;
 
-// ---- the checksum, CRC-32C, by half bytes: a table of 64 bytes instead of tools/trace/checksum.hpp's 8 KiB ----
+// ---- the checksum, CRC-32C, by half bytes: a table of 64 bytes instead of tools/trace/checksum.hp
 
 struct checksum_table {
   std::uint32_t rows[16];
@@ -85,7 +85,8 @@ struct frame_head {
   std::uint64_t last_time = 0;
 };
 
-/// Effects: writes the head of a frame at `frame`, whose payload stands behind it already. Returns: bytes of the frame.
+/// Effects: writes the head of a frame at `frame`, whose payload stands behind it already. Returns:
+/// bytes of the frame.
 inline std::size_t put_head(std::byte* frame, std::size_t payload_bytes,
                             const frame_head& head) noexcept {
   std::byte* at = frame;
@@ -115,13 +116,15 @@ struct frame_plan {
 };
 template <std::size_t Bytes>
 inline constexpr frame_plan plan_of = [] {
-  // Shares in sixteenths. For each two events, one of which is a birth: 2 bytes of kinds, 4 of times, 3 of sizes, 4 of
-  // addresses, 1 of alignments and of stacks; and what a text now and then needs.
+  // Shares in sixteenths. For each two events, one of which is a birth: 2 bytes of kinds, 4 of
+  // times, 3 of sizes, 4 of addresses, 1 of alignments and of stacks; and what a text now and then
+  // needs.
   constexpr std::size_t shares[trace::column_count] = {2, 4, 3, 4, 1, 1, 1};
   constexpr std::size_t available =
       Bytes - trace::frame_header_bytes - trace::column_count * column_head_bytes_max;
   frame_plan plan{};
-  // A column stands behind the head that it gets, so that moving it down never meets what was not moved.
+  // A column stands behind the head that it gets, so that moving it down never meets what was not
+  // moved.
   std::size_t at = trace::frame_header_bytes + column_head_bytes_max;
   for (std::size_t c = 0; c < trace::column_count; ++c) {
     plan.begin[c] = at;
@@ -143,7 +146,8 @@ class trace_frame {
 
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
 
-  /// Returns: whether there was room. `stack`: a number, 0 for none. Requires: `alignment` is a power of two.
+  /// Returns: whether there was room. `stack`: a number, 0 for none. Requires: `alignment` is a
+  /// power of two.
   [[nodiscard]] bool put_birth(std::uint64_t time, std::uintptr_t address, std::size_t size,
                                std::size_t alignment, std::uint32_t stack) noexcept {
     if (!has_room_for_event() || !has_room(trace::column_sizes, varint_bytes_max<std::size_t>) ||
@@ -190,7 +194,8 @@ class trace_frame {
     return true;
   }
 
-  /// Returns: the whole frame, which stands until the next event is put; there are none in this one any more.
+  /// Returns: the whole frame, which stands until the next event is put; there are none in this one
+  /// any more.
   /// Requires: count() is not 0.
   [[nodiscard]] std::span<const std::byte> finish(std::uint32_t thread) noexcept {
     std::byte* at = bytes_ + trace::frame_header_bytes;
@@ -212,8 +217,8 @@ class trace_frame {
 
  private:
   static constexpr std::size_t address_bytes_max = varint_bytes_max<std::uintptr_t> + 1;
-  /// So many kinds of sizes (steps of 16 bytes) fit a frame: who writes has to know what each one's last birth was, as
-  /// who reads does.
+  /// So many kinds of sizes (steps of 16 bytes) fit a frame: who writes has to know what each one's
+  /// last birth was, as who reads does.
   static constexpr std::size_t expected_max = 16;
 
   [[nodiscard]] bool has_room(trace::column c, std::size_t bytes) const noexcept {
@@ -260,8 +265,8 @@ class trace_frame {
     set_end(trace::column_times, at);
   }
 
-  /// Effects: puts the address as its difference to `expected`, which it is from now on. The difference is
-  /// 8 * eighths + low, of which neither overflows a word of the processor.
+  /// Effects: puts the address as its difference to `expected`, which it is from now on. The
+  /// difference is 8 * eighths + low, of which neither overflows a word of the processor.
   void put_address(std::uintptr_t address, std::uintptr_t& expected) noexcept {
     const std::uintptr_t low = (address - expected) & 7;
     const std::uintptr_t borrow = (address & 7) < (expected & 7) ? 1 : 0;
@@ -273,7 +278,8 @@ class trace_frame {
     if (low != 0) put_byte(trace::column_addresses, static_cast<std::uint8_t>(low));
   }
 
-  /// Returns: where the next birth of such a size is expected; null where the frame has too many kinds of sizes.
+  /// Returns: where the next birth of such a size is expected; null where the frame has too many
+  /// kinds of sizes.
   [[nodiscard]] std::uintptr_t* expected_birth(std::size_t size) noexcept {
     const auto place = static_cast<std::uint8_t>(trace::guess_place(size));
     for (std::size_t i = 0; i < births_expected_; ++i) {

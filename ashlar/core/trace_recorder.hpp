@@ -1,6 +1,7 @@
-// core/trace_recorder.hpp: what pools do, as a trace that `ashlar report`, `tune` and `replay` read.
-// Layer: core (freestanding). No heap, no library: a frame of the trace is put together in the recorder, and handed to
-// the port whole.
+// core/trace_recorder.hpp: what pools do, as a trace that `ashlar report`, `tune` and `replay`
+// read.
+// Layer: core (freestanding). No heap, no library: a frame of the trace is put together in the
+// recorder, and handed to the port whole.
 //
 //   struct uart {                                               what the recorder asks of the board: trace_port
 //     static constexpr std::uint32_t ticks_per_second = 1000;
@@ -11,12 +12,14 @@
 //   constinit ashlar::static_pool<message, 16, ashlar::recording::to<recorder>, ashlar::named<"messages">> messages;
 //   recorder.begin("firmware"); ...; recorder.end();
 //
-// Law: events in the trace + lost() == what happened. An event is in the trace, in its order, or counted: the next
-// frame of its thread that the port takes begins with how many are missing there. Nothing waits.
-// Law: the trace has all threads' events in the order in which the recorder heard of them: where one follows another
-// thread's at one time, its time is a tick more. With several threads a clock's tick is cut into ticks of a microsecond
-// at most, so that a clock of milliseconds is not carried away by that.
-// A recorder that was never used is all zero bits if its port is: a static one is in .bss, usable before main.
+// Law: events in the trace + lost() == what happened. An event is in the trace, in its order, or
+// counted: the next frame of its thread that the port takes begins with how many are missing there.
+// Nothing waits.
+// Law: the trace has all threads' events in the order in which the recorder heard of them: where
+// one follows another thread's at one time, its time is a tick more. With several threads a clock's
+// tick is cut into ticks of a microsecond at most, so that a clock of milliseconds is not carried
+// away by that. A recorder that was never used is all zero bits if its port is: a static one is in
+// .bss, usable before main.
 #pragma once
 
 #include <bit>
@@ -35,7 +38,8 @@
 
 namespace ashlar {
 
-/// Where a trace goes, and whose clock it has. Called under the recorder's lock; must not use a pool that is recorded.
+/// Where a trace goes, and whose clock it has. Called under the recorder's lock; must not use a
+/// pool that is recorded.
 ///   P::ticks_per_second       of now(); a constant
 ///   port.now()                a counter that wraps where its type does. It is looked at with each event, and must not
 ///                             pass a whole turn between two.
@@ -47,8 +51,9 @@ concept trace_port = requires(P& port, const std::byte* bytes, std::size_t count
   { port.now() } noexcept -> std::unsigned_integral;
   { port.write(bytes, count) } noexcept -> std::same_as<bool>;
 };
-/// A port may also say who allocates: port.thread() is the number of the running task, 1, 2, ... up to
-/// trace_limits::threads; an interrupt handler may be one of them. Without it all is one thread's.
+/// A port may also say who allocates: port.thread() is the number of the running task, 1, 2, ... up
+/// to trace_limits::threads; an interrupt handler may be one of them. Without it all is one
+/// thread's.
 template <class P>
 concept numbers_threads = requires(P& port) {
   { port.thread() } noexcept -> std::unsigned_integral;
@@ -64,7 +69,8 @@ struct trace_limits {
 namespace detail {
 
 inline constexpr std::size_t recorded_name_bytes_max = 47;  // of a pool and of a program
-// Constants, since a literal that becomes a string_view when the program runs may ask it for strlen.
+// Constants, since a literal that becomes a string_view when the program runs may ask it for
+// strlen.
 inline constexpr std::string_view a_program = "firmware";
 inline constexpr std::string_view a_pool = "pool";
 
@@ -120,9 +126,10 @@ struct recorded_header {
 
 }  // namespace detail
 
-/// Writes the trace of the components that have `recording::to<this object>`. `Lock` is for all who call one of them:
-/// interrupt_mask where interrupt handlers do (what port.write() takes is then a masked stretch), std::mutex for
-/// threads. Thread-safety: as Lock says, for all functions. Throws: nothing.
+/// Writes the trace of the components that have `recording::to<this object>`. `Lock` is for all who
+/// call one of them: interrupt_mask where interrupt handlers do (what port.write() takes is then a
+/// masked stretch), std::mutex for threads. Thread-safety: as Lock says, for all functions. Throws:
+/// nothing.
 template <trace_port Port, class Lock = no_lock, trace_limits Limits = trace_limits{}>
 class trace_recorder {
   static_assert(basic_lockable<Lock>, "a recorder needs a lock: lock_free is none");
@@ -136,9 +143,9 @@ class trace_recorder {
   trace_recorder(const trace_recorder&) = delete;
   trace_recorder& operator=(const trace_recorder&) = delete;
 
-  /// Effects: writes the head of the trace, which says that `program` (of up to 47 bytes) was recorded. Events before
-  /// it are lost, and told so. Returns: whether the port took it; if not, it may be tried again. A recorder writes one
-  /// trace: false where it was begun.
+  /// Effects: writes the head of the trace, which says that `program` (of up to 47 bytes) was
+  /// recorded. Events before it are lost, and told so. Returns: whether the port took it; if not,
+  /// it may be tried again. A recorder writes one trace: false where it was begun.
   [[nodiscard]] bool begin(const char* program) noexcept {
     detail::scoped_lock guard(lock_);
     if (state_ != state::before) return false;
@@ -160,15 +167,15 @@ class trace_recorder {
     return true;
   }
 
-  /// Effects: what was recorded is handed to the port; at quiet moments, lest a frame is full at a busy one. Returns:
-  /// whether the port took it all.
+  /// Effects: what was recorded is handed to the port; at quiet moments, lest a frame is full at a
+  /// busy one. Returns: whether the port took it all.
   bool flush() noexcept {
     detail::scoped_lock guard(lock_);
     return state_ == state::recording && write_all();
   }
 
-  /// Effects: as flush, then the end of the trace; what happens afterwards is lost, and counted. Returns: whether the
-  /// port took it all; a trace without its end is read, with a warning.
+  /// Effects: as flush, then the end of the trace; what happens afterwards is lost, and counted.
+  /// Returns: whether the port took it all; a trace without its end is read, with a warning.
   bool end() noexcept {
     detail::scoped_lock guard(lock_);
     if (state_ != state::recording) return false;
@@ -198,7 +205,7 @@ class trace_recorder {
   }
   [[nodiscard]] Port& port() noexcept { return port_; }
 
-  // ---- what components tell. Complexity: O(pools), and where a frame is full O(its bytes) and port.write() ----
+  // ---- what components tell. Complexity: O(pools), and where a frame is full O(its bytes) and por
 
   [[gnu::noinline]] void allocated(const recorded_pool& pool, const void* p, std::size_t size,
                                    std::size_t alignment) noexcept {
@@ -233,8 +240,8 @@ class trace_recorder {
   enum class state : std::uint8_t { before, recording, after };
   static constexpr std::size_t column_head_bytes = 2;  ///< a length below 128, and a zero
 
-  /// Of one thread: the frame that is being put together. `missing` events are lost and not yet told; `told` is what
-  /// the frame itself tells, in an event at its beginning.
+  /// Of one thread: the frame that is being put together. `missing` events are lost and not yet
+  /// told; `told` is what the frame itself tells, in an event at its beginning.
   struct thread_events {
     detail::trace_frame<Limits.frame_bytes> frame;
     std::uint32_t missing = 0;
@@ -298,15 +305,15 @@ class trace_recorder {
     if (by.missing != 0) tell_missing(by);
   }
 
-  /// Effects: the frame begins with what is missing before it. Requires: `missing` is not 0, so that events were lost
-  /// since the last frame and this one is empty.
+  /// Effects: the frame begins with what is missing before it. Requires: `missing` is not 0, so
+  /// that events were lost since the last frame and this one is empty.
   ASHLAR_COLD void tell_missing(thread_events& by) noexcept {
     if (by.frame.put_other(time_, trace::event_kind::lost, by.missing))
       by.told = std::exchange(by.missing, 0);
   }
 
-  /// Effects: hands the thread's frame to the port; a frame that it refuses is lost. Returns: whether there was nothing
-  /// to hand over, or it was taken.
+  /// Effects: hands the thread's frame to the port; a frame that it refuses is lost. Returns:
+  /// whether there was nothing to hand over, or it was taken.
   [[gnu::noinline]] bool write_frame(thread_events& by) noexcept {
     const std::uint32_t count = by.frame.count();
     if (count == 0) return true;
@@ -335,7 +342,7 @@ class trace_recorder {
     return is_whole && defined_ == pool_count_;
   }
 
-  // ---- pools: in the trace, a pool is the stack of one frame that led to its blocks, and a module of that name ----
+  // ---- pools: in the trace, a pool is the stack of one frame that led to its blocks, and a module
 
   /// Returns: a number from 1 on; 0 where there are too many.
   [[nodiscard]] std::uint32_t number_of(const recorded_pool& pool) noexcept {
@@ -347,8 +354,8 @@ class trace_recorder {
     return ++pool_count_;
   }
 
-  /// Effects: the pools that the trace does not know yet are defined there; what the port refuses is tried again after
-  /// the next frame.
+  /// Effects: the pools that the trace does not know yet are defined there; what the port refuses
+  /// is tried again after the next frame.
   void define_pools() noexcept {
     while (defined_ < pool_count_ && write_definition(defined_)) ++defined_;
   }
@@ -362,7 +369,8 @@ class trace_recorder {
         3 * address_bytes_max + 1 + detail::recorded_name_bytes_max;
     static_assert(stack_bytes_max < 128 && module_bytes_max < 128, "a column's length is one byte");
 
-    // A module holds the byte before a frame's address too, since a frame is where a call returns to.
+    // A module holds the byte before a frame's address too, since a frame is where a call returns
+    // to.
     const auto id = reinterpret_cast<std::uintptr_t>(pools_[index].id);
     constexpr std::size_t column_at = frame_header_bytes + column_head_bytes;
     std::byte bytes[2 * column_at + stack_bytes_max + module_bytes_max];

@@ -40,7 +40,8 @@ std::string recorded() {
   return recorder.port().written;
 }
 
-/// Returns: what follows the header, in hexadecimal digits. The header tells how many bytes a pointer has.
+/// Returns: what follows the header, in hexadecimal digits. The header tells how many bytes a
+/// pointer has.
 std::string frames_of(const std::string& trace) {
   std::string digits;
   for (const char c : trace.substr(trace.find("AFRM"))) {

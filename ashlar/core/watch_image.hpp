@@ -1,5 +1,5 @@
-// core/watch_image.hpp: what the library says of the layout of its checks and samples, beside that of
-// its heap (core/heap_image.hpp). Layer: core. docs/heap-image.md tells it in words.
+// core/watch_image.hpp: what the library says of the layout of its checks and samples, beside that
+// of its heap (core/heap_image.hpp). Layer: core. docs/heap-image.md tells it in words.
 //
 //   ELF note (core/elf_note.hpp) --> watch_image --> heap_watch --> records of full checks
 //                                               |              +--> slots of guarded blocks

@@ -1,5 +1,6 @@
 // dropin/at_exit.cpp: the drop-in library's reports when its process ends.
-// Layer: dropin. docs/statistics.md: ASHLAR_STATS_FILE, ASHLAR_SAMPLE_FILE; docs/checks.md: ASHLAR_LEAKS.
+// Layer: dropin. docs/statistics.md: ASHLAR_STATS_FILE, ASHLAR_SAMPLE_FILE; docs/checks.md:
+// ASHLAR_LEAKS.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +41,8 @@ void write_file(const char* variable, writer write_to) {
     return complain(variable, pattern, "the name is too long");
   std::FILE* file = std::fopen(path, "we");
   if (file == nullptr) return complain(variable, path, std::strerror(errno));
-  // With a buffer of its own, the C library asks the system nothing about the file, which a sandbox need not allow.
+  // With a buffer of its own, the C library asks the system nothing about the file, which a sandbox
+  // need not allow.
   static char buffer[4096];
   std::setvbuf(file, buffer, _IOFBF, sizeof buffer);
   const bool written = write_to(file, ASHLAR_STATS_JSON) == 0;
@@ -72,7 +74,8 @@ void write_file(const char* variable, writer write_to) {
 
 }  // namespace
 
-/// For libashlar-at-signal.so (tools/signals). A program may have libashlar's ashlar_stats_get, whose heap is another.
+/// For libashlar-at-signal.so (tools/signals). A program may have libashlar's ashlar_stats_get,
+/// whose heap is another.
 extern "C" ASHLAR_EXPORT void ashlar_stats_of_malloc(ashlar_stats* stats) {
   ashlar_stats_get(stats);
 }

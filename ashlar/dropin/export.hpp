@@ -4,8 +4,9 @@
 
 #include <cstdlib>
 
-// Behind the parameters of a C library's function: what the system's headers say of exceptions, which a definition has
-// to repeat. glibc's say noexcept, others nothing. All that is marked so is compiled without exceptions.
+// Behind the parameters of a C library's function: what the system's headers say of exceptions,
+// which a definition has to repeat. glibc's say noexcept, others nothing. All that is marked so is
+// compiled without exceptions.
 #if defined(__GLIBC__)
 #define ASHLAR_C_FUNCTION noexcept
 #else
@@ -14,8 +15,8 @@
 
 #define ASHLAR_EXPORT [[gnu::visibility("default")]]
 
-/// For what programs call most: its hit begins with a cache line, and so lies in as few as it can. A
-/// third line costs a cycle, and what stands before would decide whether there is one.
+/// For what programs call most: its hit begins with a cache line, and so lies in as few as it can.
+/// A third line costs a cycle, and what stands before would decide whether there is one.
 #define ASHLAR_AT_LINE [[gnu::aligned(64)]]
 
 /// Effects: `name` is a second name of the function `of`, which this file defines. The assembler

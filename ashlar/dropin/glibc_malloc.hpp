@@ -1,6 +1,8 @@
-// dropin/glibc_malloc.hpp: the types and numbers of glibc's <malloc.h> that the drop-in library serves.
-// Layer: dropin. They are glibc's binary interface, which does not change. So the library is the same where the
-// C library is older than a name, or is not glibc. tests/dropin compares them with the system's header.
+// dropin/glibc_malloc.hpp: the types and numbers of glibc's <malloc.h> that the drop-in library
+// serves.
+// Layer: dropin. They are glibc's binary interface, which does not change. So the library is the
+// same where the C library is older than a name, or is not glibc. tests/dropin compares them with
+// the system's header.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,11 @@
-// dropin/interpose_macos.cpp: the malloc family of libashlar-malloc.dylib, and what the loader puts it in place of.
+// dropin/interpose_macos.cpp: the malloc family of libashlar-malloc.dylib, and what the loader puts
+// it in place of.
 // Layer: dropin. docs/decisions/0046 tells what else was thought of.
 //
-// The loader replaces each function of the table below in all images but this one. So in this file the
-// system's own names are the system's functions. Not all blocks of a process are this heap's: the loader
-// and the system's libraries allocate before it is there, and programs have zones of the system. So every
-// function that is given a block asks first whose it is.
+// The loader replaces each function of the table below in all images but this one. So in this file
+// the system's own names are the system's functions. Not all blocks of a process are this heap's:
+// the loader and the system's libraries allocate before it is there, and programs have zones of the
+// system. So every function that is given a block asks first whose it is.
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -36,8 +37,8 @@ namespace {
 
 // ---- whose a block is ---------------------------------------------------------------------------
 
-/// Returns: whether the block is this heap's. Then the thread may use the heap: one whose objects are gone does
-/// without a cache.
+/// Returns: whether the block is this heap's. Then the thread may use the heap: one whose objects
+/// are gone does without a cache.
 [[nodiscard]] bool is_ours(const void* block) noexcept {
   if (!runtime::holds(block)) return false;
   if (!is_ready()) runtime::use_no_cache();
@@ -111,8 +112,8 @@ std::size_t own_malloc_good_size(std::size_t size) noexcept {
   return align_up_checked(size, detail::page_size, whole_pages) ? whole_pages : size;
 }
 
-// The system's zones keep their own blocks. But a zone may be told of one of this heap: malloc and the default
-// zone have been the same to programs.
+// The system's zones keep their own blocks. But a zone may be told of one of this heap: malloc and
+// the default zone have been the same to programs.
 void own_zone_free(malloc_zone_t* zone, void* block) noexcept {
   if (is_ours(block))
     runtime::deallocate(block, "malloc_zone_free");
@@ -133,7 +134,8 @@ std::size_t own_zone_pressure_relief(malloc_zone_t* zone, std::size_t goal) noex
   return zone == nullptr && is_ready() ? of_zones + runtime::trim() : of_zones;
 }
 
-// What compilers call since macOS 14 instead, with a number for the type of the block. It is not looked at.
+// What compilers call since macOS 14 instead, with a number for the type of the block. It is not
+// looked at.
 void* own_type_malloc(std::size_t size, malloc_type_id_t) noexcept {
   return own_malloc(size);
 }
@@ -194,7 +196,8 @@ ASHLAR_REPLACES(malloc_zone_realloc, own_zone_realloc);
 ASHLAR_REPLACES(malloc_zone_from_ptr, own_zone_from_ptr);
 ASHLAR_REPLACES(malloc_zone_batch_free, own_zone_batch_free);
 ASHLAR_REPLACES(malloc_zone_pressure_relief, own_zone_pressure_relief);
-// Weak where the library may run on an older system: their addresses are taken, and nothing calls them.
+// Weak where the library may run on an older system: their addresses are taken, and nothing calls
+// them.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wunguarded-availability-new"
 ASHLAR_REPLACES(malloc_type_malloc, own_type_malloc);

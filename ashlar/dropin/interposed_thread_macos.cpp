@@ -15,13 +15,14 @@ void stay_away() noexcept {
   ::pthread_setspecific(thread_key, &away);
 }
 
-/// The system resets a key before it calls this. It asks again, a few times, for keys that are set anew.
+/// The system resets a key before it calls this. It asks again, a few times, for keys that are set
+/// anew.
 void on_key_destroyed(void*) noexcept {
   stay_away();
 }
 
-/// Its destructor runs before the loader frees the thread's objects, and after the destructors of those that
-/// were used later, which are all others of this library.
+/// Its destructor runs before the loader frees the thread's objects, and after the destructors of
+/// those that were used later, which are all others of this library.
 struct leaver {
   constexpr leaver() noexcept = default;
   ~leaver() { stay_away(); }
@@ -32,7 +33,8 @@ struct leaver {
 };
 constinit thread_local leaver own_leaver;
 
-/// Early, and in any order with the heap's own constructor: until this ran, the system serves all threads.
+/// Early, and in any order with the heap's own constructor: until this ran, the system serves all
+/// threads.
 [[gnu::constructor(101)]] void start() noexcept {
   pthread_key_t key = 0;
   if (::pthread_key_create(&key, on_key_destroyed) == 0) thread_key = key;

@@ -1,8 +1,9 @@
 // dropin/malloc_wasi.cpp: the malloc family of WebAssembly programs with WASI, one thread each.
-// Layer: dropin. libashlar-malloc.a of such a program has this, the memory (os/system_space_wasi.cpp) and nothing else.
+// Layer: dropin. libashlar-malloc.a of such a program has this, the memory
+// (os/system_space_wasi.cpp) and nothing else.
 //
-// The heap is the engine alone: no runtime, no checks but its own, no settings. The faults that it finds end the
-// program with a line. Names and rules are those of malloc_family.cpp.
+// The heap is the engine alone: no runtime, no checks but its own, no settings. The faults that it
+// finds end the program with a line. Names and rules are those of malloc_family.cpp.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -41,8 +42,8 @@ class space : public os::system_space {
     taken_ -= bytes;
     system_space::release(p, bytes);
   }
-  /// The first range takes a quarter of this, a later one an eighth (range_set.hpp): 16 MiB, since frees hit in the
-  /// first one alone, and then half of what there is.
+  /// The first range takes a quarter of this, a later one an eighth (range_set.hpp): 16 MiB, since
+  /// frees hit in the first one alone, and then half of what there is.
   [[nodiscard]] static std::size_t limit() noexcept {
     constexpr std::size_t most = SIZE_MAX / 4;
     return std::max(std::size_t{64} << 20, 4 * std::min(taken_, most));
@@ -99,7 +100,8 @@ bool start() noexcept {
   return own != nullptr || the_heap.start();
 }
 
-/// Returns: a block, null when out of memory. `zeroed`: whether it is to be zero, and then whether it is known to be.
+/// Returns: a block, null when out of memory. `zeroed`: whether it is to be zero, and then whether
+/// it is known to be.
 ASHLAR_COLD void* take(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
   const bool as_run = std::exchange(zeroed, false) && size > detail::shared_slab_block_max;
   void* block = nullptr;

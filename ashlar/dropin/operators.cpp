@@ -2,10 +2,10 @@
 // Layer: dropin.
 //
 // The standard lets a program replace some forms and keep the others: those must then call the
-// replaced ones. So the two basic forms and their aligned twins serve; all others call them by their
-// public names, through which a program's own definition is found. Where the program has replaced
-// none, the others need not call: their hits are the basic form's. The sizes that some deletes are
-// told are not used: an address tells its class by itself.
+// replaced ones. So the two basic forms and their aligned twins serve; all others call them by
+// their public names, through which a program's own definition is found. Where the program has
+// replaced none, the others need not call: their hits are the basic form's. The sizes that some
+// deletes are told are not used: an address tells its class by itself.
 //
 // A form that is made of another finds no page and no size that it may hit for (operator_classes)
 // where its hit would be wrong: an operator is replaced, or every call misses, as with full checks.
@@ -24,8 +24,8 @@ using namespace ashlar;
 
 namespace {
 
-/// The new_handler protocol: call the handler as long as there is one and the memory is not there. No
-/// lock is held while it runs, so it may free, allocate or install another handler.
+/// The new_handler protocol: call the handler as long as there is one and the memory is not there.
+/// No lock is held while it runs, so it may free, allocate or install another handler.
 template <class Attempt>
 ASHLAR_COLD void* retry(Attempt attempt) {
   for (;;) {

@@ -33,7 +33,8 @@ void misuse(const fault& what, const fault_history& history) noexcept;
 /// Returns: the history of the fault that the calling thread reports now; null: none is known.
 [[nodiscard]] const fault_history* history_of_fault() noexcept;
 
-/// Effects: appends the report's lines: where the address lies, who did what, the fault itself last.
+/// Effects: appends the report's lines: where the address lies, who did what, the fault itself
+/// last.
 void append_text(text_writer& to, const fault& what, const fault_history* history) noexcept;
 /// Effects: appends one line with one JSON object (docs/checks.md has its members). `event` is
 /// "fault" or "report", `action` what becomes of the process.

@@ -11,8 +11,9 @@
 //
 //   | large block, 300 pages | its headroom, 300 | free, clean | ...
 //
-// A freed block is closed where its memory goes back at once: an access after its free ends there. So is
-// the page behind each of the first blocks of a process: what runs past such a block ends there, too.
+// A freed block is closed where its memory goes back at once: an access after its free ends there.
+// So is the page behind each of the first blocks of a process: what runs past such a block ends
+// there, too.
 //
 //   | large block, 64 pages | closed page | large block ...
 //
@@ -46,9 +47,9 @@ struct large_block_stats {
 /// Which blocks' memory goes back to the system when they are freed.
 enum class closing : std::uint8_t {
   never,  ///< none but that of outgrown blocks: others use it first
-  /// That of blocks that were made before any as large was freed, up to 9 MiB in a heap's life, if free
-  /// memory goes back at all; and the page behind each of the first 128 blocks above 32 KiB is closed. So it costs a
-  /// program next to nothing, however it goes on.
+  /// That of blocks that were made before any as large was freed, up to 9 MiB in a heap's life, if
+  /// free memory goes back at all; and the page behind each of the first 128 blocks above 32 KiB is
+  /// closed. So it costs a program next to nothing, however it goes on.
   first,
   always,  ///< of each block; its pages are zero afterwards, whatever the system says
 };
@@ -222,10 +223,11 @@ class large_blocks : public page_supply<Space, Mutex> {
   closing closing_ = closing::never;
   /// The most pages that a freed block had, or one that has a class.
   std::uint32_t freed_pages_max_ = small_size_max >> page_shift;
-  /// So many pages may still be closed by closing::first: what a process pays for them, it pays once.
+  /// So many pages may still be closed by closing::first: what a process pays for them, it pays
+  /// once.
   std::uint32_t first_pages_left_ = first_pages_max;
-  /// So many blocks still get a closed page behind them by closing::first. One costs a system call, and on Linux
-  /// before 6.13 two mappings.
+  /// So many blocks still get a closed page behind them by closing::first. One costs a system call,
+  /// and on Linux before 6.13 two mappings.
   std::uint32_t fences_left_ = 128;
   /// A freed block of more pages than this whose mapping is split gives its memory back at once: it
   /// grew in steps, and what it had is much to hold for somebody else.
@@ -235,7 +237,8 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// one page in memory 0.35 s instead of some us. Where all of 64 MiB is in memory, and is written
   /// again, it costs: 50 ms instead of 8. The C library's malloc has fresh pages from here on, too.
   static constexpr std::size_t purged_to_clear_pages_min = (std::size_t{32} << 20) / page_size;
-  /// By closing::always addresses come back after 64 MiB of others were closed, if there are others.
+  /// By closing::always addresses come back after 64 MiB of others were closed, if there are
+  /// others.
   static constexpr std::size_t closed_wait_max = (std::size_t{64} << 20) >> page_shift;
   static constexpr std::uint32_t first_pages_max = (std::uint32_t{9} << 20) >> page_shift;
   [[nodiscard]] run* large_at_locked(const void* address) const noexcept {
@@ -280,7 +283,8 @@ class large_blocks : public page_supply<Space, Mutex> {
     }
     return bytes;
   }
-  /// Effects: a run in use is a large block and a closed page behind it. The lock is open meanwhile.
+  /// Effects: a run in use is a large block and a closed page behind it. The lock is open
+  /// meanwhile.
   /// Returns: the block, which has one page more where the system refuses, or no record can be had.
   [[nodiscard]] run* fenced(run* r) noexcept {
     run* const fence = runs_.split(r, r->pages - 1);
@@ -310,7 +314,8 @@ class large_blocks : public page_supply<Space, Mutex> {
     if (!closes_now(*r)) return false;
     if (closing_ == closing::first) return this->close(r, true);
     if (this->close(r, false)) return true;
-    // A page in it may be closed, and all are to be zero: a fresh mapping, if the system may be asked.
+    // A page in it may be closed, and all are to be zero: a fresh mapping, if the system may be
+    // asked.
     if (!space_.is_sealed()) {
       heal(r);
       return true;

@@ -49,7 +49,8 @@ TEST(PageHeap, AClosedPageLiesBehindEachSlabBehindSoManyAsAreAllowed) {
   EXPECT_EQ(before->pages, own);
   EXPECT_EQ(slabs[20]->pages, own) << "more than were allowed";
   m.audit();
-  // The closed pages of slabs that leave are pages like others, and other slabs get closed ones for them.
+  // The closed pages of slabs that leave are pages like others, and other slabs get closed ones for
+  // them.
   for (std::size_t i = 0; i < 10; ++i) m.drop(slabs[i]);
   m.audit();
   run* const later = m.new_slab(5);
@@ -226,7 +227,8 @@ TEST(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
   }
   for (int i = 128; i < 133; ++i) EXPECT_TRUE(is_accessible(behind(made[i]))) << i;
   m.audit();
-  // A block grows over its closed page, and one that leaves takes it along: there is no hole in what is free.
+  // A block grows over its closed page, and one that leaves takes it along: there is no hole in
+  // what is free.
   m.drop(made[2]);
   m.resize(made[1], 80);
   EXPECT_EQ(made[1]->pages, 80u);

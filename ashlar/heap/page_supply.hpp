@@ -83,8 +83,8 @@ class page_supply {
     work all = work::without_end();
     return purge_aged(bin, any_age, all);
   }
-  /// As above, from bin `bin` on, where it goes on, until `left` is spent. It is dirty_bins_end when nothing
-  /// is left that another call would give back.
+  /// As above, from bin `bin` on, where it goes on, until `left` is spent. It is dirty_bins_end
+  /// when nothing is left that another call would give back.
   std::size_t purge_aged(unsigned& bin, bool any_age, work& left) noexcept {
     const std::int64_t delay = delay_ms();
     if (delay < 0) {
@@ -197,7 +197,8 @@ class page_supply {
     runs_.make_dirty(r);
   }
 
-  /// Effects: from now on fresh pages serve before closed ones, while no more than `pages` are closed.
+  /// Effects: from now on fresh pages serve before closed ones, while no more than `pages` are
+  /// closed.
   void let_closed_wait(std::size_t pages) noexcept { closed_wait_pages_ = pages; }
   [[nodiscard]] bool closed_wait() const noexcept {
     return runs_.closed_pages() < closed_wait_pages_;
@@ -206,8 +207,8 @@ class page_supply {
   [[nodiscard]] bool gives_back_now() const noexcept {
     return delay_ms() >= 0 && keep_bytes_.load(std::memory_order_relaxed) == 0;
   }
-  /// Effects: a run in no bin that is not counted is closed. Returns: false, with nothing changed, when the system
-  /// refuses, or there are too many such runs. The lock is open meanwhile.
+  /// Effects: a run in no bin that is not counted is closed. Returns: false, with nothing changed,
+  /// when the system refuses, or there are too many such runs. The lock is open meanwhile.
   [[nodiscard]] bool shut(run* r) noexcept {
     if (space_.is_sealed() || !runs_.may_close(*r)) return false;
     bool done = false;
@@ -222,8 +223,9 @@ class page_supply {
     if (done) runs_.make_closed(r);
     return done;
   }
-  /// Effects: a run in use is closed, and its memory goes back. If it `may_retreat`, its addresses are given up where
-  /// those of a clean run would be. Returns: as `shut`; then it is in use as before, and of the kind `purging`.
+  /// Effects: a run in use is closed, and its memory goes back. If it `may_retreat`, its addresses
+  /// are given up where those of a clean run would be. Returns: as `shut`; then it is in use as
+  /// before, and of the kind `purging`.
   [[nodiscard]] bool close(run* r, bool may_retreat) noexcept {
     const std::size_t pages = r->pages;
     page_range& range = runs_.range_of(*r);
@@ -310,9 +312,10 @@ class page_supply {
     return r == nullptr ? nullptr : runs_.carve(r, pages, align_pages);
   }
 
-  /// Effects: gives back dirty runs that became so at or before `until_ms`, but for those without which
-  /// less than `keep_bytes` would stay, from bin `bin` on, until `left` is spent. Then `bin` is where to go
-  /// on, else dirty_bins_end. The lock is open during each system call. Returns: the bytes.
+  /// Effects: gives back dirty runs that became so at or before `until_ms`, but for those without
+  /// which less than `keep_bytes` would stay, from bin `bin` on, until `left` is spent. Then `bin`
+  /// is where to go on, else dirty_bins_end. The lock is open during each system call. Returns: the
+  /// bytes.
   std::size_t purge(std::int64_t until_ms, std::size_t keep_bytes, unsigned& bin,
                     work& left) noexcept {
     if (space_.is_sealed()) {

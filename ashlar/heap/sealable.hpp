@@ -9,10 +9,11 @@
 
 namespace ashlar::detail {
 
-/// `Space`, which while it is sealed refuses whatever would be a system call: so a heap on it has the
-/// paths that it has where the system refuses, and no others. Four calls come through: `release` and
-/// `leave_gap`, which cannot refuse (a caller that need not release asks `is_sealed` before),
-/// `resident`, which only statistics call, and `reopen`, without which closed pages would be lost.
+/// `Space`, which while it is sealed refuses whatever would be a system call: so a heap on it has
+/// the paths that it has where the system refuses, and no others. Four calls come through:
+/// `release` and `leave_gap`, which cannot refuse (a caller that need not release asks `is_sealed`
+/// before), `resident`, which only statistics call, and `reopen`, without which closed pages would
+/// be lost.
 template <address_space Space>
 class sealable : public Space {
  public:

@@ -37,10 +37,10 @@
 namespace ashlar {
 
 struct heap_options {
-  /// What the heap may hold, bytes. From the system: pages that are in use or that were and still have
-  /// their memory; a class in use has whole slabs, mostly of 64 KiB, so budgets of less than a few
-  /// hundred KiB serve few sizes. From a source: all that is taken from it at one time. The heap's own
-  /// data (stats().total.metadata_bytes) come on top of it, and always from the system.
+  /// What the heap may hold, bytes. From the system: pages that are in use or that were and still
+  /// have their memory; a class in use has whole slabs, mostly of 64 KiB, so budgets of less than a
+  /// few hundred KiB serve few sizes. From a source: all that is taken from it at one time. The
+  /// heap's own data (stats().total.metadata_bytes) come on top of it, and always from the system.
   std::size_t budget_bytes = SIZE_MAX;
   /// What statistics and faults call the heap; must outlive it.
   const char* name = nullptr;
@@ -48,13 +48,13 @@ struct heap_options {
   unsigned check_stack_depth = 8;
 };
 
-/// A general allocator with a budget and statistics of its own, which frees everything when it ends.
-/// Every function but the constructor and the destructor may be called by any thread at any time, from
-/// thread-exit handlers and, in a child of fork, by the thread that forked. It may be used before main
-/// and, if it is never destroyed, after it.
+/// A general allocator with a budget and statistics of its own, which frees everything when it
+/// ends. Every function but the constructor and the destructor may be called by any thread at any
+/// time, from thread-exit handlers and, in a child of fork, by the thread that forked. It may be
+/// used before main and, if it is never destroyed, after it.
 ///
-/// Neither copyable nor movable: threads know it by its place. With exhaustion::null it is a page source
-/// itself: other heaps, pools and arenas may take their memory from it.
+/// Neither copyable nor movable: threads know it by its place. With exhaustion::null it is a page
+/// source itself: other heaps, pools and arenas may take their memory from it.
 template <class... Policies>
 class heap {
  public:
@@ -64,12 +64,13 @@ class heap {
   using death_type = pick_policy<death_kind, at_death::ignore, Policies...>;
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
 
-  /// Effects: none on the source yet: memory is taken when it is needed, with checks the first of it now. When the
-  /// system refuses the heap's own data (some 50 KiB), every allocation finds the heap exhausted. Requires: what `source`
-  /// refers to outlives the heap; the source is called with locks of the heap held, by any thread, so
-  /// it must be callable by any thread, must not call this heap, and begins and ends no heap.
-  /// Throws: nothing. Some system calls, here and at the first allocation; heap_bench.cpp measures what
-  /// the life of a heap costs.
+  /// Effects: none on the source yet: memory is taken when it is needed, with checks the first of
+  /// it now. When the system refuses the heap's own data (some 50 KiB), every allocation finds the
+  /// heap exhausted. Requires: what `source` refers to outlives the heap; the source is called with
+  /// locks of the heap held, by any thread, so it must be callable by any thread, must not call
+  /// this heap, and begins and ends no heap.
+  /// Throws: nothing. Some system calls, here and at the first allocation; heap_bench.cpp measures
+  /// what the life of a heap costs.
   explicit heap(const heap_options& options = {}, source_type source = {},
                 exhaustion_type exhaustion = {}) noexcept
       : source_(std::move(source)),
@@ -78,11 +79,11 @@ class heap {
         id_(body_ != nullptr ? body_->hit_id() : no_id),
         name_(options.name) {}
 
-  /// Effects: gives back all memory, blocks in use included, whose destructors do not run. Requires:
-  /// no thread is inside the heap or will be (what a thread still caches of it is no use). Waits for
-  /// threads that are ending just now. O(pages) in the system; no walk over blocks or threads.
-  /// With check::full, blocks are looked at first, and ends in a fault when one was written beyond or after its free:
-  /// O(bytes). Then at_death says what is told of blocks in use.
+  /// Effects: gives back all memory, blocks in use included, whose destructors do not run.
+  /// Requires: no thread is inside the heap or will be (what a thread still caches of it is no
+  /// use). Waits for threads that are ending just now. O(pages) in the system; no walk over blocks
+  /// or threads. With check::full, blocks are looked at first, and ends in a fault when one was
+  /// written beyond or after its free: O(bytes). Then at_death says what is told of blocks in use.
   ~heap() {
     if (body_ == nullptr) return;
     runtime::heap_body::destroy(body_, leaks());
@@ -90,13 +91,13 @@ class heap {
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
 
-  /// Returns: a block of at least `size` bytes (0 counts as 1) at a multiple of `alignment` and of 16;
-  /// null when the budget is used up, the source has no more, or the size is above PTRDIFF_MAX. Never
-  /// asks the policy. Before it says null, the calling thread's cache and everything that no thread
-  /// holds is used; what other threads' caches hold, an eighth of the budget at most and rarely that, is
-  /// given back when they miss next, trim or end.
-  /// Ends in a fault, bad_argument, when `alignment` is no power of two. Throws: nothing. O(1)
-  /// amortised; a failing call costs some microseconds.
+  /// Returns: a block of at least `size` bytes (0 counts as 1) at a multiple of `alignment` and of
+  /// 16; null when the budget is used up, the source has no more, or the size is above PTRDIFF_MAX.
+  /// Never asks the policy. Before it says null, the calling thread's cache and everything that no
+  /// thread holds is used; what other threads' caches hold, an eighth of the budget at most and
+  /// rarely that, is given back when they miss next, trim or end. Ends in a fault, bad_argument,
+  /// when `alignment` is no power of two. Throws: nothing. O(1) amortised; a failing call costs
+  /// some microseconds.
   [[nodiscard]] void* try_allocate(std::size_t size,
                                    std::size_t alignment = alignof(std::max_align_t)) noexcept {
     if (body_ == nullptr) [[unlikely]]
@@ -106,8 +107,8 @@ class heap {
     return body_->allocate_slow(size, alignment);
   }
 
-  /// Returns: as try_allocate; when that has nothing, what the exhaustion policy says, which is called
-  /// with no lock held. Throws: what the policy throws.
+  /// Returns: as try_allocate; when that has nothing, what the exhaustion policy says, which is
+  /// called with no lock held. Throws: what the policy throws.
   [[nodiscard]] void* allocate(std::size_t size,
                                std::size_t alignment = alignof(std::max_align_t))  //
       noexcept(nothrow_allocate) {
@@ -119,8 +120,9 @@ class heap {
 
   /// Effects: gives a block back; null does nothing. Ends in a fault at once when no live block of
   /// this heap starts at `p`.
-  /// Requires: size and alignment as allocated. They are not looked at: the address tells the class. With checks the
-  /// size is: ends in a fault, wrong_size, when it is not what was asked for last.
+  /// Requires: size and alignment as allocated. They are not looked at: the address tells the
+  /// class. With checks the size is: ends in a fault, wrong_size, when it is not what was asked for
+  /// last.
   /// Throws: nothing. O(1) amortised.
   void deallocate(void* p, [[maybe_unused]] std::size_t size,
                   [[maybe_unused]] std::size_t alignment = alignof(std::max_align_t)) noexcept {
@@ -135,9 +137,9 @@ class heap {
   }
 
   /// Effects: `p` (null: nothing yet) gets `size` bytes, in place if that is possible; the contents
-  /// are kept up to the lesser of both sizes; alignment above 16 is not. Returns: the block, or null,
-  /// and then `p` stays as it was: never asks the policy. Shrinking cannot fail.
-  /// Ends in a fault when `p` is nothing of this heap. Throws: nothing.
+  /// are kept up to the lesser of both sizes; alignment above 16 is not. Returns: the block, or
+  /// null, and then `p` stays as it was: never asks the policy. Shrinking cannot fail. Ends in a
+  /// fault when `p` is nothing of this heap. Throws: nothing.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t size) noexcept {
     if (body_ == nullptr) [[unlikely]] {
       no_block_of_ours(p, "try_reallocate");
@@ -146,8 +148,8 @@ class heap {
     return body_->reallocate(p, size, "try_reallocate");
   }
 
-  /// Returns: the bytes a caller may use of the block, with check::full those that were asked for; 0 for null. Ends in a fault when `p` is nothing
-  /// of this heap.
+  /// Returns: the bytes a caller may use of the block, with check::full those that were asked for;
+  /// 0 for null. Ends in a fault when `p` is nothing of this heap.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
     if (body_ == nullptr) [[unlikely]] {
       no_block_of_ours(p, "usable_size");
@@ -161,21 +163,22 @@ class heap {
     return body_ != nullptr && body_->owns(p);
   }
 
-  /// Effects: gives back the calling thread's cached blocks and all free pages; of a source, the pieces
-  /// that are free as a whole, but for the first. Returns: bytes given back. O(slabs + free blocks).
+  /// Effects: gives back the calling thread's cached blocks and all free pages; of a source, the
+  /// pieces that are free as a whole, but for the first. Returns: bytes given back. O(slabs + free
+  /// blocks).
   std::size_t trim() noexcept { return body_ != nullptr ? body_->trim() : 0; }
 
-  /// Effects: makes sure that `bytes` of free memory are there, in one piece and really in memory, with
-  /// all that the heap needs beside them to cut them into blocks of any size, and the caches of `threads`
-  /// threads beside the calling one. So much is kept from now on. Returns: false when the budget or the
-  /// system refuses; what was got until then stays. O(bytes).
+  /// Effects: makes sure that `bytes` of free memory are there, in one piece and really in memory,
+  /// with all that the heap needs beside them to cut them into blocks of any size, and the caches
+  /// of `threads` threads beside the calling one. So much is kept from now on. Returns: false when
+  /// the budget or the system refuses; what was got until then stays. O(bytes).
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads = 0) noexcept {
     return body_ != nullptr && body_->prefault(bytes, threads);
   }
-  /// Effects: from now on, until `unseal`, this heap asks neither its source nor the system for anything
-  /// and gives nothing back: what is free serves, else null is returned. A thread's very first use of
-  /// any heap instance may still make a system call, for what the thread keeps of all of them; so may check::full, for
-  /// what it knows of blocks.
+  /// Effects: from now on, until `unseal`, this heap asks neither its source nor the system for
+  /// anything and gives nothing back: what is free serves, else null is returned. A thread's very
+  /// first use of any heap instance may still make a system call, for what the thread keeps of all
+  /// of them; so may check::full, for what it knows of blocks.
   void seal() noexcept {
     if (body_ != nullptr) body_->seal(true);
   }
@@ -183,8 +186,9 @@ class heap {
     if (body_ != nullptr) body_->seal(false);
   }
 
-  /// Returns: this heap's figures (core/stats.h), at batch accuracy, exact with checks; resident_bytes is 0, unknown. Of a
-  /// heap with a source, committed and given back say what was taken from it and returned. O(classes).
+  /// Returns: this heap's figures (core/stats.h), at batch accuracy, exact with checks;
+  /// resident_bytes is 0, unknown. Of a heap with a source, committed and given back say what was
+  /// taken from it and returned. O(classes).
   [[nodiscard]] ashlar_stats stats() const noexcept {
     ashlar_stats s{};
     if (body_ != nullptr) body_->collect(s);
@@ -193,8 +197,9 @@ class heap {
 
   [[nodiscard]] const char* name() const noexcept { return name_; }
 
-  /// Effects: checks every structure; ends in a fault, corrupted, if one is broken; with check::full looks at all blocks
-  /// as the end does. Requires: no other thread is inside the heap. O(pages).
+  /// Effects: checks every structure; ends in a fault, corrupted, if one is broken; with
+  /// check::full looks at all blocks as the end does. Requires: no other thread is inside the heap.
+  /// O(pages).
   void audit() const noexcept {
     if (body_ != nullptr) body_->audit();
   }

@@ -38,7 +38,7 @@ heap_hits* constant(const heap_table& table) noexcept {
 [[gnu::tls_model("initial-exec")]] constinit thread_local heap_hits* own_heaps =
     const_cast<heap_table*>(&no_heaps);
 
-// ---- which heaps live -----------------------------------------------------------------------------
+// ---- which heaps live ---------------------------------------------------------------------------
 
 struct heap_registry {
   /// One heap begins or ends at a time, and none while the process forks.
@@ -108,7 +108,8 @@ struct heap_registry {
     const std::lock_guard guard(links);
     heap_instance* body = newest;
     while (body != nullptr && body->id_ != id) body = body->next;
-    // Free for sure when there are no pins: `remove` locks it only after the heap has left the list.
+    // Free for sure when there are no pins: `remove` locks it only after the heap has left the
+    // list.
     if (body != nullptr && body->pins_++ == 0) body->unpinned_.lock();
     return body;
   }
@@ -161,11 +162,12 @@ void after_fork_in_child() noexcept {
   registry.keep_own_caches();
 }
 
-// ---- threads --------------------------------------------------------------------------------------
+// ---- threads ------------------------------------------------------------------------------------
 
 void end_thread(void* table) noexcept {
   auto* const own = static_cast<heap_table*>(table);
-  // From here on this thread has no caches: giving one back may call a source that is a heap itself.
+  // From here on this thread has no caches: giving one back may call a source that is a heap
+  // itself.
   own_heaps = constant(ended_heaps);
   for (const heap_slot& slot : own->slots)
     if (slot.id != 0) registry.detach(slot);
@@ -174,11 +176,12 @@ void end_thread(void* table) noexcept {
 
 constinit os::thread_end thread_exit;
 
-/// Effects: makes fork safe for heap instances and watches threads' ends, once. Handlers that prepare a fork run
-/// in the reverse order of their registration, and a heap's source may allocate from the process heap: so
-/// the process heap's handlers, which its first use registers, come first.
-/// Requires: no other thread yet, which holds until constructors have run. Later, a fork could copy a
-/// program in which another thread has done half of this, or holds the lock for it.
+/// Effects: makes fork safe for heap instances and watches threads' ends, once. Handlers that
+/// prepare a fork run in the reverse order of their registration, and a heap's source may allocate
+/// from the process heap: so the process heap's handlers, which its first use registers, come
+/// first.
+/// Requires: no other thread yet, which holds until constructors have run. Later, a fork could copy
+/// a program in which another thread has done half of this, or holds the lock for it.
 void start_instances() noexcept {
   static constinit bool started = false;
   if (started) return;
@@ -216,11 +219,11 @@ heap_table* own_table() noexcept {
 
 }  // namespace
 
-// ---- a thread inside a heap -----------------------------------------------------------------------
+// ---- a thread inside a heap ---------------------------------------------------------------------
 
-/// The calling thread's way into a heap's miss paths: finds or attaches its cache, and keeps the slot.
-/// The heap's source runs inside; when that is a heap, too, its misses may want the same slot, and then
-/// do without a cache.
+/// The calling thread's way into a heap's miss paths: finds or attaches its cache, and keeps the
+/// slot. The heap's source runs inside; when that is a heap, too, its misses may want the same
+/// slot, and then do without a cache.
 class heap_instance::visit {
  public:
   enum class need : bool { a_cache, what_is_there };
@@ -264,7 +267,7 @@ class heap_instance::visit {
   heap_engine::cache* cache_ = nullptr;
 };
 
-// ---- begin and end --------------------------------------------------------------------------------
+// ---- begin and end ------------------------------------------------------------------------------
 
 namespace {
 constexpr std::size_t body_bytes() noexcept {
@@ -326,7 +329,7 @@ bool heap_instance::start_checks(const heap_checks& checks) noexcept {
   return true;
 }
 
-// ---- miss paths -----------------------------------------------------------------------------------
+// ---- miss paths ---------------------------------------------------------------------------------
 
 void* heap_instance::take_once(std::size_t size, std::size_t alignment) noexcept {
   const visit own(*this);

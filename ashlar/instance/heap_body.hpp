@@ -91,8 +91,8 @@ class heap_body {
   }
 
   /// Returns: a block; null when the budget, or what the source has, is used up. Before that, what
-  /// this thread's cache, the stashes and free pages hold is used, and the other threads are told to
-  /// give back their caches' blocks when they miss next.
+  /// this thread's cache, the stashes and free pages hold is used, and the other threads are told
+  /// to give back their caches' blocks when they miss next.
   [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size, std::size_t alignment) noexcept;
   ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
   [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept;

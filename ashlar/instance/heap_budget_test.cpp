@@ -63,7 +63,7 @@ class noting_source {
   ledger* book_;
 };
 
-// ---- budgets --------------------------------------------------------------------------------------
+// ---- budgets ------------------------------------------------------------------------------------
 
 TEST(HeapBudget, IsNeverExceededAndWhollyUsable) {
   for (const std::size_t budget : {64 * page, 256 * page, 1280 * page + 12'345,
@@ -154,7 +154,8 @@ TEST(HeapBudget, WhatAnotherThreadFreedCanBeUsedAgain) {
   other.join();
 }
 
-// The other thread's next miss must succeed: one that fails trims, which gives back its cache's share whoever asked.
+// The other thread's next miss must succeed: one that fails trims, which gives back its cache's
+// share whoever asked.
 TEST(HeapBudget, AThreadThatMissesGivesItsShareToOneThatFoundNothing) {
   heap h({.budget_bytes = 4 * mib});
   void* const room = h.try_allocate(32'000);  // for that miss, in a slab of another class
@@ -212,7 +213,7 @@ TEST(HeapBudget, PoliciesSayWhatHappensThen) {
   }
 }
 
-// ---- sources --------------------------------------------------------------------------------------
+// ---- sources ------------------------------------------------------------------------------------
 
 TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
   constexpr std::size_t much = (support::takes_samples ? 6 : 40) * mib;
@@ -282,7 +283,8 @@ TEST(HeapSource, MayBeAnotherHeap) {
 }
 
 TEST(HeapSource, ChainsOfHeapsThatShareASlotWork) {
-  // Ids that are equal modulo the slots of a thread's table: the worst case for one thread's caches.
+  // Ids that are equal modulo the slots of a thread's table: the worst case for one thread's
+  // caches.
   heap outer;
   std::vector<std::unique_ptr<heap<>>> between;
   for (std::size_t i = 1; i < runtime::heap_slots; ++i)

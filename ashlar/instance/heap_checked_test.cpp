@@ -1,5 +1,5 @@
-// Checked heap instances: what check::cheap and check::full find, when, what is said, and that they accuse nobody.
-// Needs POSIX.
+// Checked heap instances: what check::cheap and check::full find, when, what is said, and that they
+// accuse nobody. Needs POSIX.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -41,7 +41,7 @@ unsigned char* bytes_of(void* p) {
   return static_cast<unsigned char*>(p);
 }
 
-// ---- correct programs -------------------------------------------------------------------------------
+// ---- correct programs ---------------------------------------------------------------------------
 
 template <class Heap>
 class CheckedHeap : public testing::Test {};
@@ -247,7 +247,7 @@ TEST(CheckedHeapSource, MayBeAnotherCheckedHeap) {
   outer.audit();
 }
 
-// ---- the quarantine -----------------------------------------------------------------------------------
+// ---- the quarantine -----------------------------------------------------------------------------
 
 TEST(FullHeap, FreedBlocksAreFilledAndWaitUpToTheirNumber) {
   heap<check::full<3>> h(named_orders());
@@ -283,7 +283,7 @@ TEST(FullHeap, RecordsAreOfItsMetadata) {
   EXPECT_GT(records, other + 9000 * sizeof(detail::block_record));
 }
 
-// ---- misuse -----------------------------------------------------------------------------------------
+// ---- misuse -------------------------------------------------------------------------------------
 
 class CheckedHeapDeathTest : public testing::Test {
  protected:
@@ -408,7 +408,7 @@ TEST_F(CheckedHeapDeathTest, TheDeedsHaveTheirCallStacks) {
                "thread [0-9]+:\n.*#0 0x(.*\n)*.*free already.*pool 'orders', block size 10");
 }
 
-// ---- leaks ------------------------------------------------------------------------------------------
+// ---- leaks --------------------------------------------------------------------------------------
 
 /// Returns: what the end of a heap says, in which blocks of these sizes are left.
 template <class Heap>

@@ -10,7 +10,8 @@
 namespace ashlar::runtime {
 namespace {
 
-/// What a piece is aligned to: the heap's page, so that a slab's blocks are as aligned as its pages.
+/// What a piece is aligned to: the heap's page, so that a slab's blocks are as aligned as its
+/// pages.
 constexpr std::size_t piece_alignment = std::size_t{1} << heap_page_shift;
 
 constexpr std::size_t first_piece_min = 256 * 1024;

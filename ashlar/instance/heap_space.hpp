@@ -7,10 +7,10 @@
 //   a source      pieces, taken as needed, kept until       reserved addresses, backed as needed: a
 //                 empty; never more than the budget         source has nothing of the kind
 //
-// So one heap engine serves every source, and what a caller writes past a block of a source's memory
-// does not reach the heap's own data there either.
-// Models heap's address_space concept with one difference: pages of a source are not zero when they are
-// fresh, nor after a purge. The heap instance never says that they are.
+// So one heap engine serves every source, and what a caller writes past a block of a source's
+// memory does not reach the heap's own data there either. Models heap's address_space concept with
+// one difference: pages of a source are not zero when they are fresh, nor after a purge. The heap
+// instance never says that they are.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class heap_space {
   [[nodiscard]] std::size_t taken_bytes_peak() const noexcept { return taken_peak_.load(); }
   [[nodiscard]] std::uint64_t returned_bytes() const noexcept { return returned_.load(); }
 
-  // ---- the concept; reserve and release of block memory are called under the heap's page lock ----
+  // ---- the concept; reserve and release of block memory are called under the heap's page lock ---
 
   [[nodiscard]] void* reserve(std::size_t bytes) noexcept;
   [[nodiscard]] static void* reserve_zeros(std::size_t bytes) noexcept {

@@ -35,7 +35,7 @@ static_assert(page_source<heap<>> && page_source<heap<exhaustion::stop>>);
 static_assert(heap<>::nothrow_allocate && !heap<exhaustion::throw_bad_alloc>::nothrow_allocate);
 static_assert(!std::is_copy_constructible_v<heap<>> && !std::is_move_constructible_v<heap<>>);
 
-// ---- blocks ---------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
 TEST(Heap, BlocksAreAlignedApartAndTheCallers) {
   heap h({.name = "blocks"});
@@ -94,7 +94,7 @@ TEST(Heap, ImpossibleSizesAreNull) {
   h.deallocate(p);
 }
 
-// ---- threads --------------------------------------------------------------------------------------
+// ---- threads ------------------------------------------------------------------------------------
 
 TEST(HeapThreads, ThatEndGiveTheirCacheBack) {
   heap h({.budget_bytes = mib});
@@ -224,7 +224,7 @@ TEST(HeapThreads, ExitHandlersAndThreadLocalsMayUseIt) {
   EXPECT_EQ(h.stats().total.threads, 0u);
 }
 
-// ---- fork -----------------------------------------------------------------------------------------
+// ---- fork ---------------------------------------------------------------------------------------
 
 /// Returns: what the child's `body` returned, -1 when it did not end by itself.
 template <class Body>
@@ -278,7 +278,7 @@ TEST(HeapFork, TheChildKeepsUsableHeaps) {
   inner.deallocate(kept);
 }
 
-// ---- misuse ---------------------------------------------------------------------------------------
+// ---- misuse -------------------------------------------------------------------------------------
 
 TEST(HeapDeathTest, WhatIsNotItsOwnIsAFault) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -336,7 +336,7 @@ TEST(HeapDeathTest, ArgumentsAndStop) {
   EXPECT_DEATH(static_cast<void>(s.allocate(2 * mib)), "narrow");
 }
 
-// ---- the whole ------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
 TEST(HeapStatistics, AreAHeapsOwn) {
   heap a, b;

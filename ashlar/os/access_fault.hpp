@@ -19,13 +19,15 @@ struct access_fault {
   const void* instruction = nullptr;  ///< that did it; null: unknown
 };
 
-/// Looks whether the fault is its own, and does not return then. It runs in a signal handler, on the stack that the
-/// thread has for those if it has one, and must not need a lock that the thread may hold.
+/// Looks whether the fault is its own, and does not return then. It runs in a signal handler, on
+/// the stack that the thread has for those if it has one, and must not need a lock that the thread
+/// may hold.
 using access_watcher = void (*)(const access_fault&) noexcept;
 
-/// Effects: from now on `watcher` is asked about each access that the system refused (SIGSEGV, SIGBUS), unless the
-/// program takes those signals after this. What the watcher returns from goes to the handler that was there before,
-/// or has its default effect. Returns: false when the system refused. Requires: called once.
+/// Effects: from now on `watcher` is asked about each access that the system refused (SIGSEGV,
+/// SIGBUS), unless the program takes those signals after this. What the watcher returns from goes
+/// to the handler that was there before, or has its default effect. Returns: false when the system
+/// refused. Requires: called once.
 [[nodiscard]] bool watch_access_faults(access_watcher watcher) noexcept;
 
 }  // namespace ashlar::os

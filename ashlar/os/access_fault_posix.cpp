@@ -26,7 +26,8 @@ void pass_on(int number, siginfo_t* info, void* context) noexcept {
   const bool takes_info = (old.sa_flags & SA_SIGINFO) != 0;
   if (!takes_info && old.sa_handler == SIG_IGN && was_sent) return;
   if (!takes_info && (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN)) {
-    // An instruction does it again when this returns, now to its end; a signal that was sent has to be sent again.
+    // An instruction does it again when this returns, now to its end; a signal that was sent has to
+    // be sent again.
     struct sigaction by_default = {};
     by_default.sa_handler = SIG_DFL;
     ::sigaction(number, &by_default, nullptr);
@@ -62,7 +63,8 @@ bool watch_access_faults(access_watcher watcher) noexcept {
   for (earlier& e : before) {
     struct sigaction ours = {};
     ours.sa_sigaction = on_signal;
-    // A thread whose stack is at its end has another for its handlers, or its program would have no use of them.
+    // A thread whose stack is at its end has another for its handlers, or its program would have no
+    // use of them.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&ours.sa_mask);
     // Known before it can be needed.

@@ -1,5 +1,5 @@
-// Faults of the test's own children: what the watcher is told, and who is asked when it is not its own.
-// Needs POSIX.
+// Faults of the test's own children: what the watcher is told, and who is asked when it is not its
+// own. Needs POSIX.
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>

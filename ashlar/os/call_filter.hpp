@@ -1,4 +1,5 @@
-// os/call_filter.hpp: whether the process has closed itself into a sandbox, which ends it for some system calls.
+// os/call_filter.hpp: whether the process has closed itself into a sandbox, which ends it for some
+// system calls.
 // Layer: os. One file per system implements it.
 //
 // A program allows in its sandbox what its own code and the C library's malloc need. So once it has

@@ -1,5 +1,6 @@
 // Needs Linux.
-// Whether a sandbox that came after the start is seen, and what the library needs there is known without a system call.
+// Whether a sandbox that came after the start is seen, and what the library needs there is known
+// without a system call.
 #include <thread>
 
 #include <gtest/gtest.h>

@@ -1,10 +1,11 @@
 // os/call_frame_info.cpp: reads the rows of a function up to the one that holds at an address.
 // Layer: os.
 //
-// A file has a sorted table of its functions. Each leads to an entry (in DWARF's words, frame description
-// entry), which refers to what it has in common with others (common information entry). Both have
-// instructions that make, from the function's begin on, one row after the other: where the frame's end
-// is, and where registers are. We want the row of one address, and of it three registers.
+// A file has a sorted table of its functions. Each leads to an entry (in DWARF's words, frame
+// description entry), which refers to what it has in common with others (common information entry).
+// Both have instructions that make, from the function's begin on, one row after the other: where
+// the frame's end is, and where registers are. We want the row of one address, and of it three
+// registers.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

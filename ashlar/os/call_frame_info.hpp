@@ -10,8 +10,9 @@
 
 namespace ashlar::os {
 
-/// Returns: how the call is left that returns to `address`; `other` where the tables do not tell, or say
-/// what a rule cannot. Requires: `table` is the mapped .eh_frame_hdr of the file whose code this is.
+/// Returns: how the call is left that returns to `address`; `other` where the tables do not tell,
+/// or say what a rule cannot. Requires: `table` is the mapped .eh_frame_hdr of the file whose code
+/// this is.
 [[nodiscard]] frame_rule read_rule(const void* table, std::uintptr_t address) noexcept;
 
 }  // namespace ashlar::os

@@ -30,17 +30,18 @@ namespace {
 
 /// Whether the unwinder is loaded. Its first use allocates: those calls are not looked at.
 constinit std::atomic<bool> was_used{false};
-/// Whether the unwinder of a static program has the program's tables. A constructor of the compiler's, which
-/// is the first one, gives them to it; without them, it aborts the process. The last destructor takes them back, and
-/// frees memory with the unwinder's lock taken. Before, the C library prepares its own, and allocates for them.
+/// Whether the unwinder of a static program has the program's tables. A constructor of the
+/// compiler's, which is the first one, gives them to it; without them, it aborts the process. The
+/// last destructor takes them back, and frees memory with the unwinder's lock taken. Before, the C
+/// library prepares its own, and allocates for them.
 enum class tables { not_yet, are_there, are_gone };
 constinit std::atomic<tables> tables_of_program{tables::not_yet};
 [[nodiscard]] bool has_tables() noexcept {
   return tables_of_program.load(std::memory_order_relaxed) == tables::are_there;
 }
 constinit std::atomic<bool> is_prepared_later{false};
-/// Whether this is a child by fork(). The loader may never load anything in it: another thread of its parent
-/// may have had a lock.
+/// Whether this is a child by fork(). The loader may never load anything in it: another thread of
+/// its parent may have had a lock.
 constinit std::atomic<bool> is_forked{false};
 
 // No frame of their own, of which `capture` knows how many there are.
@@ -49,7 +50,8 @@ ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
   return ::backtrace(frames, room);
 }
 #else
-// A C library without backtrace: the unwinder is the program's, if it has one, as C++ programs have.
+// A C library without backtrace: the unwinder is the program's, if it has one, as C++ programs
+// have.
 #pragma weak _Unwind_Backtrace
 #pragma weak _Unwind_GetIP
 ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
@@ -70,7 +72,8 @@ ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
 }
 #endif
 
-/// Returns: how many frames were stored in `frames`. The first is its own, by which `find_frames` counts.
+/// Returns: how many frames were stored in `frames`. The first is its own, by which `find_frames`
+/// counts.
 [[gnu::noinline]] int unwind(void** frames, int room) noexcept {
   own_words.is_capturing = true;
   const int saved = errno;

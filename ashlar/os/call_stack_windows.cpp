@@ -1,5 +1,5 @@
-// os/call_stack_windows.cpp: os/call_stack.hpp by the system's unwinder. Functions have no names here: those
-// of a program are in its debug information.
+// os/call_stack_windows.cpp: os/call_stack.hpp by the system's unwinder. Functions have no names
+// here: those of a program are in its debug information.
 // Layer: os.
 #include <algorithm>
 

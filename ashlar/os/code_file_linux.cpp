@@ -28,16 +28,16 @@ struct file_identity {
   unsigned char id_copy[build_id_bytes_max] = {};
 };
 
-// That of number n is at n - 1. They are only ever added. One that a thread is just writing is not whole
-// yet.
+// That of number n is at n - 1. They are only ever added. One that a thread is just writing is not
+// whole yet.
 constexpr std::uint32_t identities_max = 1024;
 constinit file_identity identities[identities_max];
 constinit bool is_whole[identities_max];
 constinit std::uint32_t identities_count = 0;
 constinit const link_map* last_of_first = nullptr;
 
-/// Returns: none, unless it lies in the first page: that one is mapped whichever file it is, so that
-/// looking does not fault.
+/// Returns: none, unless it lies in the first page: that one is mapped whichever file it is, so
+/// that looking does not fault.
 elf_note find_id(const void* begin) {
   const auto* const page = static_cast<const std::byte*>(begin);
   ElfW(Ehdr) file;
@@ -56,8 +56,9 @@ elf_note find_id(const void* begin) {
   return {};
 }
 
-/// Returns: the loader itself in its list, or where it is not in that, the list's first file: what is
-/// loaded later is behind it. Where the loader is not the last one, some of the first files are, too.
+/// Returns: the loader itself in its list, or where it is not in that, the list's first file: what
+/// is loaded later is behind it. Where the loader is not the last one, some of the first files are,
+/// too.
 const link_map* place_of_loader() {
   const link_map* at = _r_debug.r_map;
   while (at != nullptr && at->l_addr != _r_debug.r_ldbase) at = at->l_next;
@@ -111,8 +112,8 @@ bool number_of(const dl_find_object& object, file_number& number) {
 
 /// Returns: whether there is a file there.
 bool find_object(std::uintptr_t address, dl_find_object& found) {
-  // In a static program, whose loader has no list, this may be called while the C library prepares what
-  // is asked here, and allocates for it.
+  // In a static program, whose loader has no list, this may be called while the C library prepares
+  // what is asked here, and allocates for it.
   if (_r_debug.r_map == nullptr) return false;
   // Inside of the call: what it returns to may lie behind the end.
   return ::_dl_find_object(reinterpret_cast<void*>(address - 1), &found) == 0;

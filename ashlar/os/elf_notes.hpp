@@ -19,8 +19,8 @@ struct elf_note {
   std::size_t bytes = 0;
 };
 
-/// Returns: the first note of this owner for which matches(type), of a segment that lies at `at` and
-/// has `bytes`. A note is a header, the owner's name and a description. The last two begin at
+/// Returns: the first note of this owner for which matches(type), of a segment that lies at `at`
+/// and has `bytes`. A note is a header, the owner's name and a description. The last two begin at
 /// multiples of the segment's alignment.
 template <class Matches>
 [[nodiscard]] elf_note find_note(const std::byte* at, std::size_t bytes, const ElfW(Phdr) & segment,

@@ -6,7 +6,8 @@
 
 namespace ashlar::os {
 
-/// While it lives: an allocator's callers look at errno, and what the heap tries and survives must not show there.
+/// While it lives: an allocator's callers look at errno, and what the heap tries and survives must
+/// not show there.
 class errno_keeper {
  public:
   errno_keeper() noexcept : saved_(errno) {}

@@ -1,4 +1,5 @@
-// os/fork_linux.cpp: at_fork of os/process.hpp, where locks need nothing in the child (parking_posix.cpp has the other).
+// os/fork_linux.cpp: at_fork of os/process.hpp, where locks need nothing in the child
+// (parking_posix.cpp has the other).
 // Layer: os.
 #include <pthread.h>
 

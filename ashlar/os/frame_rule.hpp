@@ -5,8 +5,9 @@
 //   v                                                            v
 //   | locals ... | caller's frame pointer | ... | return address | the caller's frame ... --> addresses grow
 //
-// Laws: the caller's stack pointer is the frame's end, and the return address is the word below it. A
-// call of which the tables say anything else is `other`: the compiler's runtime can leave it, we cannot.
+// Laws: the caller's stack pointer is the frame's end, and the return address is the word below it.
+// A call of which the tables say anything else is `other`: the compiler's runtime can leave it, we
+// cannot.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,14 @@
-// os/frame_walk.hpp: the calls that led here, by rules that are kept for each place a call returns to.
+// os/frame_walk.hpp: the calls that led here, by rules that are kept for each place a call returns
+// to.
 // Layer: os. For call_stack_posix.cpp, and for the recorder. One file per system implements it.
 //
 //   return address --> rule (frame_rule.hpp): where its caller's registers are --> the next address
 //   the first time --> code_file.hpp: whose code it is --> call_frame_info.hpp reads the rule
 //
-// It allocates nothing, waits for no lock, makes a system call only for a page of a stack that it does not know
-// to be the thread's own for good, and reads nothing that is not mapped. So it may run in a signal's handler, and in a
-// child that was forked while another thread had a lock of the loader.
+// It allocates nothing, waits for no lock, makes a system call only for a page of a stack that it
+// does not know to be the thread's own for good, and reads nothing that is not mapped. So it may
+// run in a signal's handler, and in a child that was forked while another thread had a lock of the
+// loader.
 #pragma once
 
 namespace ashlar::os {

@@ -1,4 +1,5 @@
-// os/frame_walk_linux.cpp: os/frame_walk.hpp for x86-64, the one processor for which rules are written.
+// os/frame_walk_linux.cpp: os/frame_walk.hpp for x86-64, the one processor for which rules are
+// written.
 // Layer: os.
 #include <algorithm>
 #include <bit>
@@ -29,8 +30,9 @@ constexpr std::size_t first_place(std::uintptr_t key, unsigned bits) {
   return (key * 0x9e37'79b9'7f4a'7c15u) >> (64 - bits);
 }
 
-/// What is known of the places that calls return to. Lock-free: a place belongs to one of them for ever.
-/// Its rule comes later, and is replaced at once. Where there is no place left, nothing is kept.
+/// What is known of the places that calls return to. Lock-free: a place belongs to one of them for
+/// ever. Its rule comes later, and is replaced at once. Where there is no place left, nothing is
+/// kept.
 class rule_table {
  public:
   [[nodiscard]] frame_rule find(std::uintptr_t address) const {
@@ -76,7 +78,8 @@ constexpr std::uintptr_t page_of(std::uintptr_t address) {
 
 bool page_can_be_read(std::uintptr_t page) {
   // The system looks whether the word has another value than this one, and then does not wait.
-  // Where it has this value, the wait is over at once. Malloc makes this kind of system call anyway.
+  // Where it has this value, the wait is over at once. Malloc makes this kind of system call
+  // anyway.
   constexpr std::uint32_t unlikely_value = 0x5bd1'e995;
   constexpr timespec no_time = {};
   const errno_keeper keeper;
@@ -85,7 +88,8 @@ bool page_can_be_read(std::uintptr_t page) {
          errno != EFAULT;
 }
 
-/// Returns: whether all of it can be read now. A system call a page: what could be read once may be gone.
+/// Returns: whether all of it can be read now. A system call a page: what could be read once may be
+/// gone.
 bool can_be_read(std::uintptr_t begin, std::uintptr_t end) {
   if (begin < walk_page_bytes || end <= begin) return false;
   for (std::uintptr_t page = page_of(begin); page < end; page += walk_page_bytes)
@@ -93,12 +97,12 @@ bool can_be_read(std::uintptr_t begin, std::uintptr_t end) {
   return true;
 }
 
-/// The stack that the system or the C library gave the calling thread: it is there for as long as the thread is. A stack
-/// that the program switches to may be gone at any time.
+/// The stack that the system or the C library gave the calling thread: it is there for as long as
+/// the thread is. A stack that the program switches to may be gone at any time.
 ///
-/// Its top is known without asking: a thread's thread-locals are above its frames, and above those of the first thread
-/// are bytes that the system put there. If every page from there down to a frame can be read, the frame is on
-/// this stack: else a page without access is between them.
+/// Its top is known without asking: a thread's thread-locals are above its frames, and above those
+/// of the first thread are bytes that the system put there. If every page from there down to a
+/// frame can be read, the frame is on this stack: else a page without access is between them.
 class own_stack {
  public:
   /// Returns: the end of what can be read from `address`, which can, on.
@@ -130,8 +134,8 @@ class own_stack {
   static constinit const own_stack* first_thread;  // null: not known, so no stack is trusted
   static constinit std::uintptr_t first_top;       // above the first thread's frames
 
-  // So many whole pages below the top can be read for as long as the thread lives. Four bytes: static TLS is scarce
-  // (thread_words.hpp).
+  // So many whole pages below the top can be read for as long as the thread lives. Four bytes:
+  // static TLS is scarce (thread_words.hpp).
   std::uint32_t pages_ = 0;
 };
 constinit const own_stack* own_stack::first_thread = nullptr;
@@ -146,9 +150,9 @@ void own_stack::note_first_thread() {
 
 constinit rule_table rules;
 
-/// Code that was made at run time has no tables. But where the call that returns to `code` is the last
-/// thing that its function does, what follows says how the function is left. Python's trampolines
-/// (`python3 -X perf`) are such functions.
+/// Code that was made at run time has no tables. But where the call that returns to `code` is the
+/// last thing that its function does, what follows says how the function is left. Python's
+/// trampolines (`python3 -X perf`) are such functions.
 frame_rule read_epilogue(const unsigned char* code) {
   constexpr unsigned char ret = 0xc3;
   constexpr std::uint32_t word = sizeof(std::uintptr_t);
@@ -164,8 +168,8 @@ frame_rule read_epilogue(const unsigned char* code) {
 [[gnu::cold, gnu::noinline]] frame_rule learn(std::uintptr_t address) {
   code_file file{};
   if (!find_code_file(address, file)) {
-    // Code that was made at run time, about which the runtime may know; or a return address that was
-    // overwritten, and where anybody looks at code there would be a fault.
+    // Code that was made at run time, about which the runtime may know; or a return address that
+    // was overwritten, and where anybody looks at code there would be a fault.
     constexpr std::uintptr_t looked_at = 16;
     if (!can_be_read(address, address + looked_at)) return {.end = frame_end::outermost};
     return read_epilogue(reinterpret_cast<const unsigned char*>(address));
@@ -181,7 +185,8 @@ class walk {
  public:
   enum class result { left, no_caller, no_rule };
 
-  /// Requires: `frame` is a frame address as the compiler has it: the caller's frame pointer, then the return address.
+  /// Requires: `frame` is a frame address as the compiler has it: the caller's frame pointer, then
+  /// the return address.
   explicit walk(const std::uintptr_t* frame)
       : address_(frame[1]),
         stack_pointer_(reinterpret_cast<std::uintptr_t>(frame + 2)),

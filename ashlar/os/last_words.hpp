@@ -11,8 +11,8 @@ namespace ashlar::os {
 /// errno. Returns: whether all was written.
 bool write_to_stderr(const char* text, std::size_t size) noexcept;
 
-/// Effects: appends the text to the file at `path` by one write; creates it if need be. Waits for no
-/// reader of a pipe. Keeps errno. Returns: 0, or the error's number.
+/// Effects: appends the text to the file at `path` by one write; creates it if need be. Waits for
+/// no reader of a pipe. Keeps errno. Returns: 0, or the error's number.
 [[nodiscard]] int append_to_file(const char* path, const char* text, std::size_t size) noexcept;
 
 }  // namespace ashlar::os

@@ -34,7 +34,8 @@ void take_pending(const sigset_t& signal) noexcept {
 }
 
 /// While it lives, what the thread writes causes no signal, is no cancellation point, and leaves
-/// errno as it was. In a sandbox it may cause one: what prevents that may end the process before it has said a word.
+/// errno as it was. In a sandbox it may cause one: what prevents that may end the process before it
+/// has said a word.
 class quiet_writing {
  public:
   quiet_writing() noexcept : saved_(errno) {

@@ -33,13 +33,14 @@ struct code_segment {
   std::size_t build_id_bytes = 0;
 };
 
-/// Returns: whether for_code_segment_at() takes no lock, so that it works in a child that was forked while another
-/// thread had one of the loader's. A child of a system where it does may wait for ever.
+/// Returns: whether for_code_segment_at() takes no lock, so that it works in a child that was
+/// forked while another thread had one of the loader's. A child of a system where it does may wait
+/// for ever.
 [[nodiscard]] bool finds_code_without_lock() noexcept;
 
-/// Effects: calls visit(segment, context) for the part that `address` is in. The segment and its path are
-/// valid inside the call, and as long as the file stays loaded. Allocates nothing. Returns: whether there
-/// is one.
+/// Effects: calls visit(segment, context) for the part that `address` is in. The segment and its
+/// path are valid inside the call, and as long as the file stays loaded. Allocates nothing.
+/// Returns: whether there is one.
 bool for_code_segment_at(const void* address,
                          void (*visit)(const code_segment& segment, void* context),
                          void* context) noexcept;
@@ -60,8 +61,9 @@ bool for_code_segment_at(const void* address,
 /// to it, whose address then stands for the function everywhere. As above.
 [[nodiscard]] bool is_only_referred_to(const void* function) noexcept;
 
-/// Effects: loads the library at `path` if it is not there, for itself alone: its names serve nobody
-/// else. Returns: its function `name`; null where that failed, and `why` says why. Allocates.
+/// Effects: loads the library at `path` if it is not there, for itself alone: its names serve
+/// nobody else. Returns: its function `name`; null where that failed, and `why` says why.
+/// Allocates.
 [[nodiscard]] void* function_in_library(const char* path, const char* name,
                                         const char*& why) noexcept;
 

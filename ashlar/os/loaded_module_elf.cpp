@@ -1,5 +1,5 @@
-// os/loaded_module_elf.cpp: os/loaded_module.hpp by dl_iterate_phdr, and where there is _dl_find_object,
-// of one address without the loader's lock.
+// os/loaded_module_elf.cpp: os/loaded_module.hpp by dl_iterate_phdr, and where there is
+// _dl_find_object, of one address without the loader's lock.
 // Layer: os.
 #include <algorithm>
 #include <cstddef>
@@ -70,8 +70,9 @@ struct dynamic_symbols {
   std::size_t count = 0;
 };
 
-/// Returns: how many symbols the module has, from its table for looking them up: four words, a filter of pointers, the
-/// first symbol of each bucket, and a word for each symbol from `first` on, whose lowest bit ends a bucket.
+/// Returns: how many symbols the module has, from its table for looking them up: four words, a
+/// filter of pointers, the first symbol of each bucket, and a word for each symbol from `first` on,
+/// whose lowest bit ends a bucket.
 std::size_t count_hashed(const std::uint32_t* words) noexcept {
   const std::uint32_t buckets = words[0], first = words[1], filter = words[2];
   const std::uint32_t* const bucket = words + 4 + filter * (sizeof(ElfW(Addr)) / sizeof *words);
@@ -98,7 +99,8 @@ dynamic_symbols symbols_of(const dl_phdr_info& module, const ElfW(Phdr) & dynami
   return symbols;
 }
 
-/// Returns: whether the module does not define the function that has `address`, but has a jump to it there.
+/// Returns: whether the module does not define the function that has `address`, but has a jump to
+/// it there.
 bool refers_to(const dl_phdr_info& module, const ElfW(Phdr) & dynamic,
                ElfW(Addr) address) noexcept {
   const dynamic_symbols symbols = symbols_of(module, dynamic);
@@ -139,8 +141,8 @@ auto* next_iterate() noexcept {
 
 using module_visit = int(dl_phdr_info*, std::size_t, void*);
 
-/// Effects: calls visit(module, its bytes, data) for the module that `address` is in; where that needs the
-/// loader's lock, for each, until one returns 1.
+/// Effects: calls visit(module, its bytes, data) for the module that `address` is in; where that
+/// needs the loader's lock, for each, until one returns 1.
 #if ASHLAR_HAS_FIND_OBJECT
 void for_modules_at(const void* address, module_visit* visit, void* data) noexcept {
   dl_find_object found{};
@@ -149,7 +151,8 @@ void for_modules_at(const void* address, module_visit* visit, void* data) noexce
   module.dlpi_addr = found.dlfo_link_map->l_addr;
   module.dlpi_name = found.dlfo_link_map->l_name;
   if (module.dlpi_name == nullptr || *module.dlpi_name == '\0') {
-    // Of a program with gaps between its segments, one segment was found, perhaps without the headers.
+    // Of a program with gaps between its segments, one segment was found, perhaps without the
+    // headers.
     module.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(::getauxval(AT_PHDR));
     module.dlpi_phnum = static_cast<ElfW(Half)>(::getauxval(AT_PHNUM));
   } else {

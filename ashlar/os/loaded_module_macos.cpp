@@ -1,4 +1,5 @@
-// os/loaded_module_macos.cpp: os/loaded_module.hpp by the loader's list of images. No image has ELF notes.
+// os/loaded_module_macos.cpp: os/loaded_module.hpp by the loader's list of images. No image has ELF
+// notes.
 // Layer: os.
 #include <cstdint>
 #include <cstring>
@@ -58,7 +59,8 @@ loaded_module module_around(const void* address) noexcept {
   return {.begin = info.dli_fbase, .path = info.dli_fname};
 }
 
-// The loader's functions need no lock that a fork could leave taken: it gets ready for a fork itself.
+// The loader's functions need no lock that a fork could leave taken: it gets ready for a fork
+// itself.
 bool finds_code_without_lock() noexcept {
   return true;
 }

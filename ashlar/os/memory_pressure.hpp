@@ -1,5 +1,5 @@
-// os/memory_pressure.hpp: what the system tells of the memory of the process's control group, and whether
-// that memory is short.
+// os/memory_pressure.hpp: what the system tells of the memory of the process's control group, and
+// whether that memory is short.
 // Layer: os. One file per system implements it; this header names no system.
 #pragma once
 
@@ -16,12 +16,12 @@ struct memory_pressure {
   std::uint64_t stalled_us = 0;            ///< how long a task of it waited for memory, ever
 };
 
-/// The group that the process was in when the object was made. Its own files count, not those of the
-/// groups around it.
+/// The group that the process was in when the object was made. Its own files count, not those of
+/// the groups around it.
 class memory_group {
  public:
-  /// Effects: finds the group where systems usually have it. `root` goes in front of every path that
-  /// is read, for tests. O(1) small files. Keeps errno; allocates nothing.
+  /// Effects: finds the group where systems usually have it. `root` goes in front of every path
+  /// that is read, for tests. O(1) small files. Keeps errno; allocates nothing.
   explicit memory_group(const char* root = "") noexcept;
 
   /// Effects: fills `out` with what can be read. Returns: false when nothing can.
@@ -41,9 +41,9 @@ class memory_group {
   char folder_[path_max] = {};
 };
 
-/// Compares a group's figures with those before. Memory is short when less than a sixteenth of the limit
-/// is left, when the group came to its limit since the last look, or when a task of it waited for memory
-/// for a tenth of that time.
+/// Compares a group's figures with those before. Memory is short when less than a sixteenth of the
+/// limit is left, when the group came to its limit since the last look, or when a task of it waited
+/// for memory for a tenth of that time.
 class pressure_watch {
  public:
   static constexpr std::uint64_t part_left = 16;

@@ -1,4 +1,5 @@
-// os/memory_pressure_linux.cpp: os/memory_pressure.hpp from the files of control groups, version 2 or 1.
+// os/memory_pressure_linux.cpp: os/memory_pressure.hpp from the files of control groups, version 2
+// or 1.
 // Layer: os.
 #include <algorithm>
 #include <cstring>
@@ -28,7 +29,8 @@ bool parse(const char* text, std::uint64_t& value) noexcept {
   return true;
 }
 
-/// Returns: the number that follows `key` in the first line that begins with `line`; 0 if there is none.
+/// Returns: the number that follows `key` in the first line that begins with `line`; 0 if there is
+/// none.
 std::uint64_t number_in(const char* text, const char* line, const char* key) noexcept {
   for (const char* at = text; at != nullptr && *at != '\0';) {
     const char* const end = std::strchr(at, '\n');
@@ -45,8 +47,8 @@ std::uint64_t number_in(const char* text, const char* line, const char* key) noe
   return 0;
 }
 
-/// A line of /proc/self/cgroup: number:controllers:path. Version 2 has no controllers, version 1's memory
-/// hierarchy names memory, alone or beside others.
+/// A line of /proc/self/cgroup: number:controllers:path. Version 2 has no controllers, version 1's
+/// memory hierarchy names memory, alone or beside others.
 struct group_line {
   const char* path = nullptr;
   bool is_two = false;
@@ -91,7 +93,8 @@ memory_group::memory_group(const char* root) noexcept {
 
 bool memory_group::settle_on(const char* root, const char* mount, const char* group,
                              version found) noexcept {
-  // Where a container sees its own group only, that is the mount itself, whatever the group is called.
+  // Where a container sees its own group only, that is the mount itself, whatever the group is
+  // called.
   for (const char* const path : {group, ""}) {
     line_writer<path_max> folder;
     folder << root << mount << path;

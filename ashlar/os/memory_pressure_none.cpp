@@ -1,4 +1,5 @@
-// os/memory_pressure_none.cpp: os/memory_pressure.hpp where there are no control groups: nothing is told.
+// os/memory_pressure_none.cpp: os/memory_pressure.hpp where there are no control groups: nothing is
+// told.
 // Layer: os.
 #include <ashlar/os/memory_pressure.hpp>
 

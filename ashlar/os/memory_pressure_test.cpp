@@ -1,6 +1,5 @@
-// Control groups as files that the test writes: this reads what systems with version 1, version 2, both
-// or neither have, wherever this machine stands.
-// Needs POSIX.
+// Control groups as files that the test writes: this reads what systems with version 1, version 2,
+// both or neither have, wherever this machine stands. Needs POSIX.
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>

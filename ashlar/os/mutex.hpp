@@ -1,12 +1,12 @@
 // os/mutex.hpp: a lock of four bytes that sleeps in the kernel when it has to wait.
 // Layer: os.
 //
-// state: 0 free, 1 held, 2 held and another thread may sleep. Only a holder sets 0; only a thread that
-// waits sets 2.
+// state: 0 free, 1 held, 2 held and another thread may sleep. Only a holder sets 0; only a thread
+// that waits sets 2.
 //
-// While the process has one thread, locking and unlocking are plain stores. Only that thread can start
-// the second one, so it knows of it from its next call on: an unlock then wakes the thread that has come
-// to wait since the lock was taken.
+// While the process has one thread, locking and unlocking are plain stores. Only that thread can
+// start the second one, so it knows of it from its next call on: an unlock then wakes the thread
+// that has come to wait since the lock was taken.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// What a lock and an unlock cost: while the process has one thread, and after it has started another.
+// What a lock and an unlock cost: while the process has one thread, and after it has started
+// another.
 #include <mutex>
 #include <thread>
 

@@ -1,5 +1,5 @@
-// os/mutex_posix.cpp: how os/mutex.hpp waits on systems without a documented futex: a short spin, then
-// a place to park.
+// os/mutex_posix.cpp: how os/mutex.hpp waits on systems without a documented futex: a short spin,
+// then a place to park.
 // Layer: os.
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/mutex.hpp>
@@ -19,7 +19,8 @@ void mutex::lock_slow() noexcept {
     }
     detail::cpu_relax();
   }
-  // Who unlocks has to take the place before it wakes: so no unlock falls between the look and the sleep.
+  // Who unlocks has to take the place before it wakes: so no unlock falls between the look and the
+  // sleep.
   parking place(&state_);
   while (state_.exchange(2, std::memory_order_acquire) != 0) place.wait(-1);
   tell_acquired(&state_);

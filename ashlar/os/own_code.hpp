@@ -1,5 +1,6 @@
 // os/own_code.hpp: which addresses are this library's own code.
-// Layer: os. For call_stack_posix.cpp, frame_walk_linux.cpp and the recorder. One file per system implements it.
+// Layer: os. For call_stack_posix.cpp, frame_walk_linux.cpp and the recorder. One file per system
+// implements it.
 #pragma once
 
 namespace ashlar::os {

@@ -1,4 +1,5 @@
-// os/own_code_freebsd.cpp: os/own_code.hpp by the loader's list of modules, which the program is the first of.
+// os/own_code_freebsd.cpp: os/own_code.hpp by the loader's list of modules, which the program is
+// the first of.
 // Layer: os.
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,8 @@
 namespace ashlar::os {
 namespace {
 
-/// What the loader is asked for: whether `address` and this file are in one module, and that is not the program.
+/// What the loader is asked for: whether `address` and this file are in one module, and that is not
+/// the program.
 struct search {
   const void* address;
   bool is_first = true;

@@ -1,4 +1,5 @@
-// os/page_calls.hpp: the system's calls on pages, past any function of the same name that the program has.
+// os/page_calls.hpp: the system's calls on pages, past any function of the same name that the
+// program has.
 // Layer: os. For *_posix.cpp and *_linux.cpp alone.
 //
 // The heap makes these calls with its locks taken. A program's own mmap that allocates (a

@@ -12,8 +12,8 @@ namespace ashlar::os {
 /// memory apart from the process heap's. Stateless; callable from any thread; keeps errno.
 class page_source {
  public:
-  /// Returns: `size_bytes` (rounded up to whole pages; 0 counts as 1) at a multiple of `alignment`, a
-  /// power of two; null when the system refuses or the sum overflows. One to three system calls.
+  /// Returns: `size_bytes` (rounded up to whole pages; 0 counts as 1) at a multiple of `alignment`,
+  /// a power of two; null when the system refuses or the sum overflows. One to three system calls.
   [[nodiscard]] static void* allocate(std::size_t size_bytes, std::size_t alignment) noexcept;
 
   /// Effects: gives a piece back; null does nothing. Requires: `size_bytes` as allocated.

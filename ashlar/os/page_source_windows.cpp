@@ -18,7 +18,8 @@ void* map(void* at, std::size_t bytes) noexcept {
 }
 
 /// Returns: memory at a multiple of `alignment`. No part of a mapping can go back, so addresses are
-/// looked for, given back, and asked for by name. Another thread may have taken them meanwhile: again.
+/// looked for, given back, and asked for by name. Another thread may have taken them meanwhile:
+/// again.
 void* map_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   if (alignment > SIZE_MAX - bytes) return nullptr;
   for (int tries = 0; tries < 16; ++tries) {

@@ -1,4 +1,5 @@
-// os/parking_posix.cpp: os/parking.hpp, and at_fork of os/process.hpp, since a fork empties the places first.
+// os/parking_posix.cpp: os/parking.hpp, and at_fork of os/process.hpp, since a fork empties the
+// places first.
 // Layer: os.
 #include <algorithm>
 #include <cstddef>
@@ -52,7 +53,8 @@ void parking::wait(std::int64_t ms) noexcept {
 
 void at_fork(void (*before)() noexcept, void (*in_parent)() noexcept,
              void (*in_child)() noexcept) noexcept {
-  // In the child the first registered runs first, and the caller's may unlock what threads wait for.
+  // In the child the first registered runs first, and the caller's may unlock what threads wait
+  // for.
   ::pthread_atfork(nullptr, nullptr, empty_places);
   ::pthread_atfork(before, in_parent, in_child);
 }

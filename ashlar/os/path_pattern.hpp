@@ -9,8 +9,8 @@ namespace ashlar::os {
 /// Returns: whether the two characters %`what` are in the pattern.
 [[nodiscard]] bool has_place(const char* pattern, char what) noexcept;
 
-/// Effects: writes the pattern to `path` and ends it by a null character: each %p as the number of the
-/// process, each %n as `number`. Returns: whether it fits in `capacity`.
+/// Effects: writes the pattern to `path` and ends it by a null character: each %p as the number of
+/// the process, each %n as `number`. Returns: whether it fits in `capacity`.
 [[nodiscard]] bool expand_path(const char* pattern, char* path, std::size_t capacity,
                                std::size_t number = 0) noexcept;
 

@@ -1,5 +1,5 @@
-// os/pause_linux.cpp: os/pause.hpp by a futex that nobody wakes: sleeping functions of the C library may be
-// where a thread is cancelled.
+// os/pause_linux.cpp: os/pause.hpp by a futex that nobody wakes: sleeping functions of the C
+// library may be where a thread is cancelled.
 // Layer: os.
 #include <cerrno>
 #include <cstdint>

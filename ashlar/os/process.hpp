@@ -23,7 +23,8 @@ namespace ashlar::os {
 /// Requires: the calling thread is the process's first one.
 void note_process_number() noexcept;
 
-/// Returns: the system's number of the calling thread, asked anew (call_stack.hpp has one that remembers it).
+/// Returns: the system's number of the calling thread, asked anew (call_stack.hpp has one that
+/// remembers it).
 [[nodiscard]] std::size_t new_thread_number() noexcept;
 
 /// Returns: whether the process's first thread has ended, and no more than `count` others are left.
@@ -37,11 +38,12 @@ class thread_end {
   thread_end(const thread_end&) = delete;
   thread_end& operator=(const thread_end&) = delete;
 
-  /// Effects: from now on `ended` is called with what a thread has given to `watch`, on that thread, when
-  /// it ends, while its thread-local objects are still there. Requires: called once.
+  /// Effects: from now on `ended` is called with what a thread has given to `watch`, on that
+  /// thread, when it ends, while its thread-local objects are still there. Requires: called once.
   void start(void (*ended)(void*) noexcept) noexcept;
 
-  /// Effects: the calling thread's end will be told with `value`, not null. The system may allocate.
+  /// Effects: the calling thread's end will be told with `value`, not null. The system may
+  /// allocate.
   /// Returns: false when the system refuses.
   [[nodiscard]] bool watch(void* value) noexcept;
 
@@ -51,7 +53,8 @@ class thread_end {
 };
 
 /// Effects: around each fork of the process these are called, on the thread that forks: the last
-/// registered first before it, the first registered first after it. Where the system has no fork, nothing.
+/// registered first before it, the first registered first after it. Where the system has no fork,
+/// nothing.
 void at_fork(void (*before)() noexcept, void (*in_parent)() noexcept,
              void (*in_child)() noexcept) noexcept;
 

@@ -40,7 +40,8 @@ void note_process_number() noexcept {
 }
 std::size_t new_thread_number() noexcept {
 #if defined(__GLIBC__) && !ASHLAR_SANITIZED
-  // The C library knows it, and writes it into a lock of this kind. A sandbox may not allow the system call.
+  // The C library knows it, and writes it into a lock of this kind. A sandbox may not allow the
+  // system call.
   pthread_mutex_t own = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   if (::pthread_mutex_lock(&own) == 0) {
     const int number = own.__data.__owner;

@@ -1,4 +1,5 @@
-// os/process_windows.cpp: os/process.hpp by fiber-local storage, whose callbacks run when a thread ends.
+// os/process_windows.cpp: os/process.hpp by fiber-local storage, whose callbacks run when a thread
+// ends.
 // Layer: os.
 #include <cstddef>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// os/read_clock_linux.cpp: os/read_clock.hpp by the file that the system maps into each process (vdso(7)).
+// os/read_clock_linux.cpp: os/read_clock.hpp by the file that the system maps into each process
+// (vdso(7)).
 // Layer: os.
 #include <ashlar/os/read_clock.hpp>
 

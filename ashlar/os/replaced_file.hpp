@@ -10,9 +10,9 @@ namespace ashlar::os {
 inline constexpr std::size_t replaced_path_max = 1024;
 
 /// Effects: the file at `path` has these bytes and no others. They are written to a file beside it,
-/// which is then moved there, so a reader finds the old file or the new one. What is no regular file (a
-/// device, a pipe) is written to as it is, and its reader is not waited for. After an error no other
-/// file is left. Not a cancellation point; keeps errno. Allocates nothing.
+/// which is then moved there, so a reader finds the old file or the new one. What is no regular
+/// file (a device, a pipe) is written to as it is, and its reader is not waited for. After an error
+/// no other file is left. Not a cancellation point; keeps errno. Allocates nothing.
 /// Returns: 0, or the error's number.
 [[nodiscard]] int replace_file(const char* path, const void* bytes, std::size_t size) noexcept;
 

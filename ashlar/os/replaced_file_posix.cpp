@@ -31,7 +31,8 @@ int write_all(int file, const void* bytes, std::size_t size) noexcept {
   return 0;
 }
 
-/// Effects: opens the file with these flags, writes, and closes it. Returns: 0, or the error's number.
+/// Effects: opens the file with these flags, writes, and closes it. Returns: 0, or the error's
+/// number.
 int write_file(const char* path, int flags, const void* bytes, std::size_t size) noexcept {
   const int file = ::open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, 0666);
   if (file < 0) return errno;

@@ -44,7 +44,8 @@ inline constexpr bool has_weak_references = false;
 }
 
 /// Returns: whether the process heap is the sanitizer's malloc. Never in the drop-in library, which
-/// is a malloc itself (runtime/drop_in.hpp): what it refers to, the loader looks for at every start.
+/// is a malloc itself (runtime/drop_in.hpp): what it refers to, the loader looks for at every
+/// start.
 [[nodiscard]] inline bool heap_is_the_sanitizers() noexcept {
   if constexpr (is_drop_in) return false;
   return a_sanitizer_is_there();

@@ -20,7 +20,8 @@ class bell {
   /// Effects: sleeps until a ring, or for `ms`. May return earlier. Keeps errno.
   void wait(std::int64_t ms) noexcept;
 
-  /// Effects: wakes the thread that waits, or the next that does. At most one system call. Keeps errno.
+  /// Effects: wakes the thread that waits, or the next that does. At most one system call. Keeps
+  /// errno.
   void ring() noexcept;
 
   /// Effects: forgets a ring, and who waited: for the child of a fork.
@@ -41,12 +42,13 @@ class service_thread {
 
   /// Effects: starts a thread that calls `work`. Returns: false when the system refuses one, or a
   /// sandbox may not allow it.
-  /// Requires: no lock of the library's is held (the system allocates for a thread); it has no thread
-  /// yet, or the last one was joined.
+  /// Requires: no lock of the library's is held (the system allocates for a thread); it has no
+  /// thread yet, or the last one was joined.
   [[nodiscard]] bool start(void (*work)() noexcept, std::size_t stack_bytes = small_stack) noexcept;
 
-  /// Effects: waits until the thread has ended. Returns: false if that took longer than `ms`; then it
-  /// goes on, and nobody waits for it any more. Requires: it was started; the caller is another thread.
+  /// Effects: waits until the thread has ended. Returns: false if that took longer than `ms`; then
+  /// it goes on, and nobody waits for it any more. Requires: it was started; the caller is another
+  /// thread.
   [[nodiscard]] bool join_within(unsigned ms) noexcept;
 
  private:
@@ -58,15 +60,17 @@ class service_thread {
   std::atomic<bool> has_ended_{false};
 };
 
-/// Starts a thread as the program has them, with a stack of the usual size. An object of static storage.
+/// Starts a thread as the program has them, with a stack of the usual size. An object of static
+/// storage.
 class program_thread {
  public:
   constexpr program_thread(bool (*wait)() noexcept, void (*work)() noexcept) noexcept
       : wait_(wait), work_(work) {}
 
   /// Effects: the thread blocks every signal and calls `wait`. Then it has the signals that the
-  /// caller of `start` has, and calls `work` if `wait` returned true. Nobody waits for its end. Returns: false when the
-  /// system refuses one, or a sandbox may not allow it. Requires: as service_thread::start.
+  /// caller of `start` has, and calls `work` if `wait` returned true. Nobody waits for its end.
+  /// Returns: false when the system refuses one, or a sandbox may not allow it. Requires: as
+  /// service_thread::start.
   [[nodiscard]] bool start() noexcept;
 
  private:

@@ -4,8 +4,8 @@
 
 namespace ashlar::os {
 
-/// Returns: the number of the signal that is named so: USR1, SIGUSR1, or a number of the system's; 0 if there is none,
-/// or a process cannot handle it.
+/// Returns: the number of the signal that is named so: USR1, SIGUSR1, or a number of the system's;
+/// 0 if there is none, or a process cannot handle it.
 [[nodiscard]] int signal_number(const char* name) noexcept;
 
 /// Effects: from now on the signal calls act(number) in its handler, in place of what followed it

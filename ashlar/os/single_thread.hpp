@@ -14,9 +14,9 @@
 
 namespace ashlar::os {
 
-/// Returns: true only while the calling thread is the only one of the process. Where the C library does not
-/// tell (glibc does since 2.32), false. A thread that sees true sees false from the moment on in which it
-/// has started another one. O(1), one load. Thread-safe.
+/// Returns: true only while the calling thread is the only one of the process. Where the C library
+/// does not tell (glibc does since 2.32), false. A thread that sees true sees false from the moment
+/// on in which it has started another one. O(1), one load. Thread-safe.
 [[nodiscard]] inline bool is_single_threaded() noexcept {
 #if defined(ASHLAR_HAS_SINGLE_THREADED)
   return __libc_single_threaded != 0;

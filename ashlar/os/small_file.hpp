@@ -10,11 +10,13 @@ namespace ashlar::os {
 struct file_text {
   std::size_t size = 0;  ///< bytes read
   const char* why =
-      nullptr;  ///< null, or why there are none: the end of a sentence that begins with the file's name
+      /// null, or why there are none: the end of a sentence that begins with the file's name
+      nullptr;
 };
 
-/// Effects: reads the file at `path` into `buffer`. Returns: how much, or why not: the system refused, or it holds
-/// more than `capacity`. Callable before the C library is set up, from any thread; keeps errno.
+/// Effects: reads the file at `path` into `buffer`. Returns: how much, or why not: the system
+/// refused, or it holds more than `capacity`. Callable before the C library is set up, from any
+/// thread; keeps errno.
 [[nodiscard]] file_text read_small_file(const char* path, char* buffer,
                                         std::size_t capacity) noexcept;
 

@@ -17,17 +17,21 @@ class system_space {
   [[nodiscard]] static void* reserve_zeros(std::size_t bytes) noexcept;
   [[nodiscard]] static bool commit(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool populate(void* p, std::size_t bytes) noexcept;
-  /// Effects: committed [p, p + bytes) gets huge pages where they fit, or none. Nothing where the system has no choice.
+  /// Effects: committed [p, p + bytes) gets huge pages where they fit, or none. Nothing where the
+  /// system has no choice.
   static void choose_pages(void* p, std::size_t bytes, huge_pages which) noexcept;
   [[nodiscard]] static bool purge(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool renew(void* p, std::size_t bytes) noexcept;
-  /// Effects: whole pages hold nothing any more and cannot be accessed until they are committed again, when they
-  /// are zero. Returns: false when the system refused; then they may still be as they were.
+  /// Effects: whole pages hold nothing any more and cannot be accessed until they are committed
+  /// again, when they are zero. Returns: false when the system refused; then they may still be as
+  /// they were.
   [[nodiscard]] static bool close(void* p, std::size_t bytes) noexcept;
-  /// Effects: as `close`, for a few pages: they stay a part of their mapping, so a fork copies them in no time, and a
-  /// process may have any number. Returns: false, with nothing changed, where the system cannot (Linux before 6.13).
+  /// Effects: as `close`, for a few pages: they stay a part of their mapping, so a fork copies them
+  /// in no time, and a process may have any number. Returns: false, with nothing changed, where the
+  /// system cannot (Linux before 6.13).
   [[nodiscard]] static bool guard(void* p, std::size_t bytes) noexcept;
-  /// Effects: no page of [p, p + bytes) is guarded. Before `commit`, which opens those that are closed.
+  /// Effects: no page of [p, p + bytes) is guarded. Before `commit`, which opens those that are
+  /// closed.
   static void unguard(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool move(void* from, void* to, std::size_t bytes) noexcept;
   static void release(void* p, std::size_t bytes) noexcept;

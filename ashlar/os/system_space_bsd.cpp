@@ -1,8 +1,9 @@
-// os/system_space_bsd.cpp: what of os/system_space.hpp macOS and FreeBSD have in common, and their resident bytes.
+// os/system_space_bsd.cpp: what of os/system_space.hpp macOS and FreeBSD have in common, and their
+// resident bytes.
 // Layer: os.
 //
-// A page that is purged has to read as zero, which madvise promises for none of its flags here. So it is
-// mapped anew, and is resident no more from that moment on.
+// A page that is purged has to read as zero, which madvise promises for none of its flags here. So
+// it is mapped anew, and is resident no more from that moment on.
 #include <sys/types.h>
 #if defined(__APPLE__)
 #include <mach/mach.h>

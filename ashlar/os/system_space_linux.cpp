@@ -1,4 +1,5 @@
-// os/system_space_linux.cpp: what of os/system_space.hpp is Linux's own: madvise, mremap, and figures of the system.
+// os/system_space_linux.cpp: what of os/system_space.hpp is Linux's own: madvise, mremap, and
+// figures of the system.
 // Layer: os.
 #include <algorithm>
 #include <atomic>
@@ -140,8 +141,9 @@ std::size_t system_space::processors() noexcept {
 
 std::size_t resident_bytes() noexcept {
   const errno_keeper keeper;
-  // By system calls: stdio would allocate from the heap that is being described, and the C library's open and read
-  // are points where a thread may be cancelled, which would leave the file open.
+  // By system calls: stdio would allocate from the heap that is being described, and the C
+  // library's open and read are points where a thread may be cancelled, which would leave the file
+  // open.
   char text[128];
   const ssize_t got = read_file("/proc/self/statm", text, sizeof text - 1);
   if (got <= 0) return 0;

@@ -1,4 +1,5 @@
-// os/system_space_posix.cpp: what of os/system_space.hpp is page_calls and what all systems have beside them.
+// os/system_space_posix.cpp: what of os/system_space.hpp is page_calls and what all systems have
+// beside them.
 // Layer: os.
 #include <algorithm>
 #include <atomic>
@@ -46,8 +47,8 @@ constexpr int only_there = 0;
 
 enum class map_result { done, taken, refused };
 
-/// Effects: maps exactly [p, p + bytes), if nobody has a part of it. A system that does not know the flag takes
-/// the address as a wish and maps elsewhere; that is undone.
+/// Effects: maps exactly [p, p + bytes), if nobody has a part of it. A system that does not know
+/// the flag takes the address as a wish and maps elsewhere; that is undone.
 map_result map_at(void* p, std::size_t bytes, int protection, int how) noexcept {
   void* const got = page_calls::map(p, bytes, protection, how);
   if (got == p) return map_result::done;
@@ -56,14 +57,15 @@ map_result map_at(void* p, std::size_t bytes, int protection, int how) noexcept 
   return map_result::taken;
 }
 
-// Where gaps are. The system maps downwards from the top of the addresses that it chooses from (or upwards from
-// their bottom), so far below what it chose last there is nothing. That part is cut into slots of one size, the same
-// for every copy of the library in a process. Whoever maps the first page of a slot has its gap.
+// Where gaps are. The system maps downwards from the top of the addresses that it chooses from (or
+// upwards from their bottom), so far below what it chose last there is nothing. That part is cut
+// into slots of one size, the same for every copy of the library in a process. Whoever maps the
+// first page of a slot has its gap.
 constexpr std::uint64_t slot_bytes_min = std::uint64_t{1} << 30;
 constexpr std::uint64_t slot_bytes_usual = std::uint64_t{32} << 30;
 
-/// Returns: the size of a slot where the system's own mappings are at `near`: 512 GiB where there are 47 bits of
-/// addresses. 0: there are so few addresses that there are no gaps.
+/// Returns: the size of a slot where the system's own mappings are at `near`: 512 GiB where there
+/// are 47 bits of addresses. 0: there are so few addresses that there are no gaps.
 std::size_t slot_bytes_at(std::uintptr_t near) noexcept {
   if (sizeof(void*) < 8) return 0;
   const std::uint64_t all = std::bit_floor(near);
@@ -84,8 +86,8 @@ void* system_space::reserve_zeros(std::size_t bytes) noexcept {
 bool system_space::commit(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   if (page_calls::protect(p, bytes, PROT_READ | PROT_WRITE) == 0) return true;
-  // ENOMEM is the system's answer. Another is a sandbox's, which denies mprotect: what was never used may be
-  // mapped anew as well.
+  // ENOMEM is the system's answer. Another is a sandbox's, which denies mprotect: what was never
+  // used may be mapped anew as well.
   return errno != ENOMEM && renew(p, bytes);
 }
 
@@ -97,9 +99,8 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
 #endif
   const std::size_t page = page_bytes();
   auto* const first = static_cast<unsigned char*>(p);
-  // A write that changes nothing, whatever another thread writes there meanwhile. Of a word: not every processor has
-  // an instruction for a byte.
-  // Not fetch_or(0), which clang makes a load.
+  // A write that changes nothing, whatever another thread writes there meanwhile. Of a word: not
+  // every processor has an instruction for a byte. Not fetch_or(0), which clang makes a load.
   for (std::size_t i = 0; i < bytes; i += page) {
     const std::atomic_ref word(*reinterpret_cast<unsigned*>(first + i));
     unsigned same = word.load(std::memory_order_relaxed);
@@ -113,8 +114,8 @@ bool system_space::renew(void* p, std::size_t bytes) noexcept {
   return page_calls::map(p, bytes, PROT_READ | PROT_WRITE, MAP_FIXED) != MAP_FAILED;
 }
 
-// A mapping in place of the old one: it leaves no page table entry, and is one with its neighbours again, of which a
-// process may have no more than some 65,000.
+// A mapping in place of the old one: it leaves no page table entry, and is one with its neighbours
+// again, of which a process may have no more than some 65,000.
 bool system_space::close(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   return page_calls::map(p, bytes, PROT_NONE, MAP_FIXED) != MAP_FAILED;
@@ -132,11 +133,13 @@ void* system_space::find_gap(const void* near, std::size_t& bytes) noexcept {
   if (slot == 0) return nullptr;
   const std::size_t page = page_bytes();
   bytes = std::min(bytes, slot - page);
-  // No lower than this: a program's own code lies at two thirds of all addresses, or at their bottom.
+  // No lower than this: a program's own code lies at two thirds of all addresses, or at their
+  // bottom.
   const std::uintptr_t lowest = from - from / 4;
   for (std::uintptr_t at = (from & ~(slot - 1)) - slot; at >= lowest; at -= slot) {
     auto* const first_page = reinterpret_cast<char*>(at);
-    // A wish: a sanitizer that has other plans with an address would turn a demand into one for address 0.
+    // A wish: a sanitizer that has other plans with an address would turn a demand into one for
+    // address 0.
     switch (map_at(first_page, page, PROT_NONE, 0)) {
       case map_result::done:
         return first_page + page;

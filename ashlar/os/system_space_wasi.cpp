@@ -1,12 +1,13 @@
-// os/system_space_wasi.cpp: os/system_space.hpp on a WebAssembly memory, which grows and never shrinks.
+// os/system_space_wasi.cpp: os/system_space.hpp on a WebAssembly memory, which grows and never
+// shrinks.
 // Layer: os.
 //
 //   0 | program: stack, data | handed out and released ... | fresh | end of the memory
 //                            __heap_base                   next    end
 //
-// Law: what is fresh or released is zero. Released pieces wait in a list in the order of their addresses, merged with
-// their neighbours. Nothing is protected and nothing goes back to the system, so what would do that clears or refuses.
-// For one thread.
+// Law: what is fresh or released is zero. Released pieces wait in a list in the order of their
+// addresses, merged with their neighbours. Nothing is protected and nothing goes back to the
+// system, so what would do that clears or refuses. For one thread.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -76,7 +77,8 @@ void* take_released(std::size_t bytes) noexcept {
   return nullptr;
 }
 
-/// Effects: there are `bytes` of fresh memory at `next`. Returns: false when the memory cannot grow so far.
+/// Effects: there are `bytes` of fresh memory at `next`. Returns: false when the memory cannot grow
+/// so far.
 bool grow(std::size_t bytes) noexcept {
   if (next == 0) {
     next = align_up(reinterpret_cast<std::uintptr_t>(&__heap_base), piece_unit);

@@ -1,8 +1,8 @@
 // os/system_space_windows.cpp: os/system_space.hpp by VirtualAlloc and VirtualFree.
 // Layer: os.
 //
-// The system promises memory when it commits it, so a commit can be refused, and each committed page
-// counts although nobody has touched it. A mapping goes back whole, so there are no gaps
+// The system promises memory when it commits it, so a commit can be refused, and each committed
+// page counts although nobody has touched it. A mapping goes back whole, so there are no gaps
 // (find_gap), and a large block that moves is copied.
 #include <atomic>
 #include <cstdint>
@@ -59,9 +59,9 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
   return true;
 }
 
-// In two steps. Should the system refuse the second one, since another process took the memory in between, then
-// there is no way back: the caller would write to pages that are not there. So it is asked again for
-// some seconds, and then the process ends with a message.
+// In two steps. Should the system refuse the second one, since another process took the memory in
+// between, then there is no way back: the caller would write to pages that are not there. So it is
+// asked again for some seconds, and then the process ends with a message.
 void system_space::choose_pages(void*, std::size_t, huge_pages) noexcept {}
 
 bool system_space::purge(void* p, std::size_t bytes) noexcept {

@@ -1,8 +1,9 @@
 // os/thread_end_macos.cpp: thread_end of os/process.hpp by the destructor of a thread-local object.
 // Layer: os.
 //
-// A key of POSIX threads comes too late here: the loader frees a thread's thread-local objects by such
-// keys, in the order in which they were made. Destructors of thread-local objects run before all of them.
+// A key of POSIX threads comes too late here: the loader frees a thread's thread-local objects by
+// such keys, in the order in which they were made. Destructors of thread-local objects run before
+// all of them.
 #include <atomic>
 #include <cstdint>
 #include <utility>

@@ -1,4 +1,5 @@
-// os/thread_fence_windows.cpp: os/thread_fence.hpp by the system's flush of all processors' buffers.
+// os/thread_fence_windows.cpp: os/thread_fence.hpp by the system's flush of all processors'
+// buffers.
 // Layer: os.
 #include <ashlar/os/thread_fence.hpp>
 #include <ashlar/os/windows.hpp>

@@ -6,8 +6,9 @@
 // and one slot:
 //   | block: block_size | slack up to stride |
 //   | block: block_size | canary and slack up to stride: canary_bytes at least |      guarded
-// Law: stride is a multiple of the alignment, and of a pointer's; so every block of a run whose base is aligned is
-// aligned. What describes the blocks stands before them: a write beyond a block hits the next one or leaves the run.
+// Law: stride is a multiple of the alignment, and of a pointer's; so every block of a run whose
+// base is aligned is aligned. What describes the blocks stands before them: a write beyond a block
+// hits the next one or leaves the run.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,8 @@ struct block_layout {
 
 namespace detail {
 
-/// What follows a guarded block at least: as wide as the widest store that programs make by mistake in one go.
+/// What follows a guarded block at least: as wide as the widest store that programs make by mistake
+/// in one go.
 inline constexpr std::size_t canary_bytes = 16;
 
 /// How blocks are kept: what stands in the slots beside the block and in the arrays before them.
@@ -73,14 +75,15 @@ struct slot_shape {
   return shape;
 }
 
-/// Returns: what the base of a run must be aligned to: for its blocks, and for the links before them.
+/// Returns: what the base of a run must be aligned to: for its blocks, and for the links before
+/// them.
 [[nodiscard]] constexpr std::size_t base_alignment(const slot_shape& shape,
                                                    block_upkeep upkeep) noexcept {
   return shape.alignment > upkeep.link_bytes ? shape.alignment : upkeep.link_bytes;
 }
 
-/// Returns: offset of the first block from the base of a run of `count` blocks; links are at the base, states behind
-/// them. Requires: run_bytes() is not SIZE_MAX.
+/// Returns: offset of the first block from the base of a run of `count` blocks; links are at the
+/// base, states behind them. Requires: run_bytes() is not SIZE_MAX.
 [[nodiscard]] constexpr std::size_t blocks_offset(const slot_shape& shape, block_upkeep upkeep,
                                                   std::size_t count) noexcept {
   return count == 0 ? 0 : align_up(upkeep.side_bytes(count), shape.alignment);

@@ -13,11 +13,12 @@ namespace ashlar {
 struct blocks_kind {};
 struct spill_kind {};
 
-/// One class of a pool set: `Count` blocks, of which a caller may use `Size` bytes each. Every block
-/// is a multiple of `Alignment`, so a block takes `Size` bytes rounded up to it (and to a pointer's,
-/// unless the set is lock_free). The default is right for any object that is not over-aligned:
-/// 396 bytes take 400 on 64 bits, and no block is at 4 modulo 8. A smaller one saves memory where
-/// requests tell their alignment: blocks<8, 1000, 8> takes 8,000 bytes, blocks<8, 1000> 16,000.
+/// One class of a pool set: `Count` blocks, of which a caller may use `Size` bytes each. Every
+/// block is a multiple of `Alignment`, so a block takes `Size` bytes rounded up to it (and to a
+/// pointer's, unless the set is lock_free). The default is right for any object that is not
+/// over-aligned: 396 bytes take 400 on 64 bits, and no block is at 4 modulo 8. A smaller one saves
+/// memory where requests tell their alignment: blocks<8, 1000, 8> takes 8,000 bytes, blocks<8,
+/// 1000> 16,000.
 template <std::size_t Size, std::size_t Count, std::size_t Alignment = alignof(std::max_align_t)>
 struct blocks {
   static_assert(Size != 0, "blocks<Size, Count>: a block has at least one byte");

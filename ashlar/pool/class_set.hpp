@@ -138,8 +138,8 @@ ASHLAR_HOT constexpr auto search(Reaches reaches, Found found) noexcept {
   }
 }
 
-/// A class that is empty gives null: it is the set that asks the policy. Not exhaustion::null, since
-/// two empty members of one type may not share an address, and the set may have that one.
+/// A class that is empty gives null: it is the set that asks the policy. Not exhaustion::null,
+/// since two empty members of one type may not share an address, and the set may have that one.
 struct asks_nobody {
   using policy_kind = exhaustion_kind;
   static constexpr bool nothrow = true;
@@ -312,8 +312,8 @@ class class_set<type_list<Classes...>, Policies...> {
     }
     return none;
   }
-  /// Returns: whether class C or one before it serves the request. What a class does not hold for its size no smaller one
-  /// holds, so one compare decides where all are aligned alike.
+  /// Returns: whether class C or one before it serves the request. What a class does not hold for
+  /// its size no smaller one holds, so one compare decides where all are aligned alike.
   template <std::size_t C>
   [[nodiscard]] ASHLAR_HOT static bool fits_up_to(std::size_t size,
                                                   std::size_t alignment) noexcept {
@@ -346,7 +346,8 @@ class class_set<type_list<Classes...>, Policies...> {
                                     Unfound unfound) noexcept {
     return search<0, count>([size](auto c) ASHLAR_HOT_LAMBDA { return size > sizes[c - 1]; },
                             [&](auto c) ASHLAR_HOT_LAMBDA {
-                              // What is too large for all gets here: the other classes need not look.
+                              // What is too large for all gets here: the other classes need not
+                              // look.
                               if constexpr (c + 1 == count) {
                                 if (size > largest) [[unlikely]]
                                   return unfound();
@@ -381,7 +382,8 @@ class class_set<type_list<Classes...>, Policies...> {
         },
         []() ASHLAR_HOT_LAMBDA -> void* { return nullptr; });
   }
-  /// Whether the compiler knows that the blocks of every class are so aligned: then only the size decides.
+  /// Whether the compiler knows that the blocks of every class are so aligned: then only the size
+  /// decides.
   [[nodiscard]] ASHLAR_HOT static bool suits_all(std::size_t alignment) noexcept {
     return __builtin_constant_p(alignment) && is_power_of_two(alignment) &&
            alignment <= least_alignment;

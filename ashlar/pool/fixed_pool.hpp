@@ -34,7 +34,8 @@ struct heap_pool {
 };
 
 /// Slabs as needed: the first of `first_slab_blocks`, each further one as large as all before it
-/// together (seven times so from the process heap, where what was never used is in no memory) but at most `max_slab_blocks` (0 counts as 1); at most `max_blocks` blocks in all.
+/// together (seven times so from the process heap, where what was never used is in no memory) but
+/// at most `max_slab_blocks` (0 counts as 1); at most `max_blocks` blocks in all.
 struct heap_blocks {
   std::size_t first_slab_blocks = 32;
   std::size_t max_slab_blocks = SIZE_MAX;
@@ -110,8 +111,8 @@ class fixed_pool : public detail::pool_engine<detail::run_for<Policies...>, Poli
     this->run().freeze();
   }
 
-  /// Heap blocks; may be constinit. Effects: none yet; the page source is asked when a block is needed, with the
-  /// pool's lock held: it must not call the pool. Requires, throws: as above.
+  /// Heap blocks; may be constinit. Effects: none yet; the page source is asked when a block is
+  /// needed, with the pool's lock held: it must not call the pool. Requires, throws: as above.
   constexpr explicit fixed_pool(block_layout block, heap_blocks mode, source_type source = {},
                                 exhaustion_type exhaustion = {}) noexcept
     requires(has_source && !traits::shared)

@@ -49,7 +49,8 @@ TYPED_TEST(CheckedPoolDeathTest, SeesWhatMustNotBeFreed) {
   EXPECT_TRUE(pool.audit());
 }
 
-/// There is no initialisation pass: the mark of a block that was never handed out may read as that of a live one.
+/// There is no initialisation pass: the mark of a block that was never handed out may read as that
+/// of a live one.
 template <class... Policies>
 void old_bytes_are_no_block() {
   const auto live = std::is_same_v<pick_policy<lock_kind, no_lock, Policies...>, no_lock>
@@ -268,8 +269,8 @@ struct numbered_link {
   std::uint32_t block, to;
   const char* why;
 };
-/// Frees two blocks of the new pool on `bytes`, and breaks their list in each way: the audit sees it, and no fault once
-/// the link is `right` again.
+/// Frees two blocks of the new pool on `bytes`, and breaks their list in each way: the audit sees
+/// it, and no fault once the link is `right` again.
 template <class Pool>
 void expect_found(Pool& pool, std::byte* bytes, numbered_link right,
                   std::initializer_list<numbered_link> broken) {
@@ -297,7 +298,8 @@ TEST(Audit, FindsABrokenLinkAndACircleOfALockFreePool) {
                {{1, 100, "no such block"}, {1, 2, "a circle"}, {1, 0, "a block is lost"}});
 }
 
-// Those of any other checked pool are before its blocks, too: 0 is none, n is block n, counted from 1.
+// Those of any other checked pool are before its blocks, too: 0 is none, n is block n, counted from
+// 1.
 TEST(Audit, FindsABrokenLinkAndACircleOfACheckedPool) {
   alignas(8) std::byte bytes[256];
   fixed_pool<check::cheap> pool({16, 8}, bytes);

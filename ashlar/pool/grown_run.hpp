@@ -115,8 +115,8 @@ class grown_run : public block_run<Traits> {
   /// Effects: adds one slab, which is then in use: as many blocks as there are already (so that a
   /// pool of n blocks has O(log n) slabs), within the bounds given; half as many while the source
   /// refuses. Of a source whose memory costs nothing before it is used seven times as many, and at
-  /// least `least_populated` bytes: only blocks of the slab in use hit. Returns: false when the limit is reached or the source has nothing. Requires: all is
-  /// carved.
+  /// least `least_populated` bytes: only blocks of the slab in use hit. Returns: false when the
+  /// limit is reached or the source has nothing. Requires: all is carved.
   bool grow() noexcept {
     std::size_t count = max_of(min_of(next_slab_, max_slab_), 1);
     if (count > limit_ - capacity()) count = limit_ - capacity();

@@ -273,7 +273,8 @@ TEST(PlacementNew, AnEmptyPoolMayThrow) {
   EXPECT_THROW((void)new (no_handler) point, std::bad_alloc);
 }
 
-// The expression tests nothing where operator new may throw, so a null of the policy becomes the exception.
+// The expression tests nothing where operator new may throw, so a null of the policy becomes the
+// exception.
 struct gives_up {
   using policy_kind = exhaustion_kind;
   static constexpr bool nothrow = false;

@@ -3,8 +3,8 @@
 //
 //   | lost to alignment | block 0 | block 1 | ... | block count-1 |
 //
-// For memory that somebody else has measured as count * size, as classic code does. fixed_pool makes
-// its blocks a multiple of a pointer's size, and so finds room for fewer there.
+// For memory that somebody else has measured as count * size, as classic code does. fixed_pool
+// makes its blocks a multiple of a pointer's size, and so finds room for fewer there.
 // Law: a free block's first bytes are the number of the next free one, plus 1, and 0 in the last;
 // copied in and out, since a block of 12 bytes is aligned for nothing larger than 4.
 #pragma once
@@ -87,7 +87,8 @@ class packed_pool {
     return Exhaustion{}.exhausted({block_size(), alignment_, nullptr},
                                   [this]() noexcept { return try_allocate(); });
   }
-  /// Effects: the block is free; null does nothing. Misuse ends in ashlar_fault as said above. O(1).
+  /// Effects: the block is free; null does nothing. Misuse ends in ashlar_fault as said above.
+  /// O(1).
   void deallocate(void* p) noexcept { deallocate_as(p, call_name<"deallocate">{}); }
   /// The same; a fault names `call`, a call_name or a text that stays.
   template <class Call>

@@ -1,12 +1,14 @@
-// pool/pool_map.hpp: what declared pools take of RAM: at compile time for a budget, and in the image for a report.
+// pool/pool_map.hpp: what declared pools take of RAM: at compile time for a budget, and in the
+// image for a report.
 // Layer: pool (freestanding).
 //
 //   constinit ashlar::static_pool<message, 64> messages;
 //   static_assert(ashlar::ram_bytes<messages> <= 4096, "the radio's budget");
 //   ASHLAR_POOL_MAP(messages);                    a row of `scripts/pool_map.py firmware.elf`
 //
-// The rows are in a section of their own, .ashlar_pool_map. They cost no byte of flash where the linker script says
-// that it is not loaded: `.ashlar_pool_map 0 (INFO) : { KEEP(*(.ashlar_pool_map)) }`.
+// The rows are in a section of their own, .ashlar_pool_map. They cost no byte of flash where the
+// linker script says that it is not loaded: `.ashlar_pool_map 0 (INFO) : {
+// KEEP(*(.ashlar_pool_map)) }`.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +17,15 @@
 
 namespace ashlar {
 
-/// The RAM of these objects (pools, sets, arenas), bytes. Between two of different alignment the linker may add padding.
+/// The RAM of these objects (pools, sets, arenas), bytes. Between two of different alignment the
+/// linker may add padding.
 template <auto&... Objects>
 inline constexpr std::size_t ram_bytes = (std::size_t{0} + ... + sizeof(Objects));
 
 namespace detail {
 
-/// A row of the map, as scripts/pool_map.py reads it: texts inside, so that nothing but the section is needed.
+/// A row of the map, as scripts/pool_map.py reads it: texts inside, so that nothing but the section
+/// is needed.
 struct pool_map_row {
   char name[32];
   const void* address;
@@ -77,8 +81,8 @@ template <class Pool, std::size_t N>
 #define ASHLAR_POOL_MAP_SECTION ".ashlar_pool_map"
 #endif
 
-/// `pool` is an object with static storage duration that holds its blocks or bytes itself: a static_pool, a
-/// static_pool_set or a static_arena, at namespace scope.
+/// `pool` is an object with static storage duration that holds its blocks or bytes itself: a
+/// static_pool, a static_pool_set or a static_arena, at namespace scope.
 #define ASHLAR_POOL_MAP(pool)                                                                    \
   [[gnu::used, gnu::section(ASHLAR_POOL_MAP_SECTION)]] constinit const auto pool_map_of_##pool = \
       ::ashlar::detail::map_of(pool, #pool)

@@ -116,8 +116,8 @@ TYPED_TEST(PoolRecordingOf, TellsItsBlocksWithTheirSizeAndAlignmentWhateverThePo
   this->expect(3, told::what::refused, &pool, "three", nullptr, 40, 8);
 }
 
-// The order in which a recorder hears of a block's births and deaths is that in which it changes hands: a birth is told
-// when the block is taken, a death while it still is.
+// The order in which a recorder hears of a block's births and deaths is that in which it changes
+// hands: a birth is told when the block is taken, a death while it still is.
 static_pool<block, 3, to_heard>* watched = nullptr;
 TEST_F(PoolRecording, ABirthIsToldAfterABlockWasTakenAndADeathBeforeItIsFree) {
   static_pool<block, 3, to_heard> pool;

@@ -120,10 +120,10 @@ class refill_lists {
   }
 
   /// Returns: a block of at least `size` bytes (0 counts as 1), or null. Requires: `alignment` is a
-  /// power of two, else ashlar_fault(bad_argument). Throws: nothing. Complexity: O(1) where the list
-  /// has a block; a refill links up to refill_blocks blocks, and asks the source O(log chunk bytes)
-  /// times and looks at every list only when memory runs out. Thread-safety: as the lock policy says,
-  /// for all functions.
+  /// power of two, else ashlar_fault(bad_argument). Throws: nothing. Complexity: O(1) where the
+  /// list has a block; a refill links up to refill_blocks blocks, and asks the source O(log chunk
+  /// bytes) times and looks at every list only when memory runs out. Thread-safety: as the lock
+  /// policy says, for all functions.
   [[nodiscard]] ASHLAR_HOT void* try_allocate(
       std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     const std::size_t bytes = list_bytes(size, alignment);
@@ -152,7 +152,8 @@ class refill_lists {
   }
 
   /// Effects: the block is free; null does nothing. Requires: `p` came from here by a request of
-  /// this size and alignment and is in use; else ashlar_fault as far as the check policy sees it. O(1).
+  /// this size and alignment and is in use; else ashlar_fault as far as the check policy sees it.
+  /// O(1).
   ASHLAR_HOT void deallocate(void* p, std::size_t size,
                              std::size_t alignment = alignof(std::max_align_t)) noexcept {
     deallocate_as(p, size, alignment, "deallocate");
@@ -280,8 +281,8 @@ class refill_lists {
     return p != nullptr ? p : split_larger(bytes);
   }
 
-  /// Effects: up to refill_blocks blocks leave the rest. Returns: the first; the others are on their
-  /// list, in the order of their addresses. Null if the rest has not one.
+  /// Effects: up to refill_blocks blocks leave the rest. Returns: the first; the others are on
+  /// their list, in the order of their addresses. Null if the rest has not one.
   [[nodiscard]] void* carve(std::size_t bytes) noexcept {
     const std::size_t skip = gap(rest_, bytes);
     const auto left = static_cast<std::size_t>(rest_end_ - rest_);

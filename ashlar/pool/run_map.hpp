@@ -3,9 +3,9 @@
 //
 //   taken  1 1 1 0 1 1 0 0      three runs, of 2, 1 and 2 slots: two bits a slot, and a run needs
 //   last   0 1 1 0 0 1 0 0      no length of its own
-// Invariant: count_ bits of taken are set; last is a subset of taken; a slot before a free one or at the end is last if it is
-// taken; no slot of a word before hint_ is free. Bits from N on are never set.
-// A map that was never used is all zero bits.
+// Invariant: count_ bits of taken are set; last is a subset of taken; a slot before a free one or
+// at the end is last if it is taken; no slot of a word before hint_ is free. Bits from N on are
+// never set. A map that was never used is all zero bits.
 #pragma once
 
 #include <bit>
@@ -26,8 +26,8 @@ class run_map {
   static constexpr std::size_t none = SIZE_MAX;
 
   /// Effects: the first `n` free neighbours become a run. Returns: the index of its first slot, or
-  /// `none`. Requires: n > 0. Complexity: O(words + runs), O(1) while slots are free near the lowest
-  /// free one.
+  /// `none`. Requires: n > 0. Complexity: O(words + runs), O(1) while slots are free near the
+  /// lowest free one.
   [[nodiscard]] std::size_t take(std::size_t n) noexcept {
     if (n > N) return none;
     std::size_t i = next(taken_, hint_ * word_bits, false);
@@ -64,8 +64,8 @@ class run_map {
   [[nodiscard]] bool is_taken(std::size_t i) const noexcept {
     return i < N && (taken_[i / word_bits] & bit(i)) != 0;
   }
-  /// Returns: how many slots are taken. Counted, not looked up: to count bits is a library call where
-  /// the processor cannot.
+  /// Returns: how many slots are taken. Counted, not looked up: to count bits is a library call
+  /// where the processor cannot.
   [[nodiscard]] std::size_t taken() const noexcept { return count_; }
 
  private:

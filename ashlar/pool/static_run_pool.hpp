@@ -2,8 +2,8 @@
 // Layer: pool (freestanding).
 // Law: a pool that was never used is all zero bits, so a static one is in .bss, usable before main
 // and after it (its destructor is trivial, unless a tool listens: core/memory_tools.hpp).
-// Equation: sizeof == N * sizeof(T) + N / 4 + two words, each rounded up; blocks in use + free == N.
-// For single objects alone static_pool is O(1) in every case; this one is for arrays.
+// Equation: sizeof == N * sizeof(T) + N / 4 + two words, each rounded up; blocks in use + free ==
+// N. For single objects alone static_pool is O(1) in every case; this one is for arrays.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@
 namespace ashlar {
 
 /// Memory, not objects: constructors and destructors are the caller's. Policies, in any order:
-/// exhaustion (default null), a lock (no_lock; not lock_free), named, recording (none). Misuse is always found.
+/// exhaustion (default null), a lock (no_lock; not lock_free), named, recording (none). Misuse is
+/// always found.
 template <class T, std::size_t N, class... Policies>
 class static_run_pool {
  public:
@@ -57,8 +58,8 @@ class static_run_pool {
   }
 
   /// Returns: room for `n` neighbouring objects (0 counts as 1), at the lowest address there is; or
-  /// null. Throws: nothing. Complexity: O(N / 64 + arrays in use) at worst, O(1) while there is room
-  /// near the lowest free slot. Thread-safety: as the lock policy says, for all functions.
+  /// null. Throws: nothing. Complexity: O(N / 64 + arrays in use) at worst, O(1) while there is
+  /// room near the lowest free slot. Thread-safety: as the lock policy says, for all functions.
   [[nodiscard]] void* try_allocate(std::size_t n = 1) noexcept {
     n += n == 0;
     void* const p = take(n);
@@ -74,8 +75,8 @@ class static_run_pool {
     return p;
   }
 
-  /// Effects: all of what try_allocate returned as `p` is free; null does nothing. Requires: it is in
-  /// use; else ashlar_fault. O(n / 64).
+  /// Effects: all of what try_allocate returned as `p` is free; null does nothing. Requires: it is
+  /// in use; else ashlar_fault. O(n / 64).
   void deallocate(void* p) noexcept { deallocate_as(p, call_name<"deallocate">{}); }
   /// The same; a fault names `call`, a call_name or a text that stays.
   template <class Call>

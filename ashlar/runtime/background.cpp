@@ -21,8 +21,9 @@ constexpr std::size_t heap_bytes_min = std::size_t{2} << 20;
 /// So much more free memory is worth waking up for.
 constexpr std::size_t worth_waking_bytes = std::size_t{1} << 20;
 
-/// The thread sleeps when so many looks in turn, and all slabs twice, gave nothing back. A block that the
-/// stash held goes through four: twice until it is sorted back, then the delay, which is two more.
+/// The thread sleeps when so many looks in turn, and all slabs twice, gave nothing back. A block
+/// that the stash held goes through four: twice until it is sorted back, then the delay, which is
+/// two more.
 constexpr unsigned looks_before_sleep = 6;
 constexpr unsigned passes_before_sleep = 2;
 
@@ -31,8 +32,8 @@ constexpr std::int64_t nap_ms_max = 1'000;
 /// And at least so long, whatever the delay says: the thread must not take a processor for itself.
 constexpr std::int64_t nap_ms_min = 10;
 
-/// What ends the process waits no longer than this. A thread that left a lock of the heap closed for ever
-/// (exit called by a signal's handler that interrupted it) must not make the end hang.
+/// What ends the process waits no longer than this. A thread that left a lock of the heap closed
+/// for ever (exit called by a signal's handler that interrupted it) must not make the end hang.
 constexpr unsigned end_ms_max = 5'000;
 
 /// Effects: a whole look, in steps, each of which takes and leaves the heap's locks.
@@ -46,7 +47,7 @@ reclaim_progress whole_look(bool at_once, const std::atomic<bool>& must_end) noe
 
 }  // namespace
 
-// ---- called by the process's threads ---------------------------------------------------------------
+// ---- called by the process's threads ------------------------------------------------------------
 
 bool background::change(state from, state to) noexcept {
   return state_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
@@ -112,7 +113,7 @@ void background::forget_thread() noexcept {
   state_.store(state::resting, std::memory_order_relaxed);
 }
 
-// ---- the thread itself -----------------------------------------------------------------------------
+// ---- the thread itself --------------------------------------------------------------------------
 
 void background::run() noexcept {
   use_no_cache();

@@ -1,8 +1,8 @@
 // runtime/background.hpp: a thread of the library's own that gives free memory back.
 // Layer: runtime.
 //
-// Without it, free memory goes back only when a thread misses its cache. With it, a process that has
-// stopped allocating gives back, too. One state says who may do what:
+// Without it, free memory goes back only when a thread misses its cache. With it, a process that
+// has stopped allocating gives back, too. One state says who may do what:
 //
 //   off      -> resting     turn(true)
 //   resting  -> asleep      an allocation that missed, once the heap has some MiB: the thread starts
@@ -31,24 +31,26 @@ class background {
   background(const background&) = delete;
   background& operator=(const background&) = delete;
 
-  /// Effects: allows the thread, or stops it and forbids it. One that was refused is allowed anew. Returns: whether it
-  /// was allowed.
+  /// Effects: allows the thread, or stops it and forbids it. One that was refused is allowed anew.
+  /// Returns: whether it was allowed.
   bool turn(bool on) noexcept;
 
-  /// Effects: starts the thread if it is allowed and the heap is large enough. Called by allocations
-  /// that missed. Requires: the caller has a cache, and holds no lock of the heap.
+  /// Effects: starts the thread if it is allowed and the heap is large enough. Called by
+  /// allocations that missed. Requires: the caller has a cache, and holds no lock of the heap.
   void note_allocation() noexcept {
     if (state_.load(std::memory_order_relaxed) == state::resting) [[unlikely]]
       start_if_worth();
   }
 
-  /// Effects: wakes the thread if it sleeps and there is more for it to do. Called by frees that missed.
+  /// Effects: wakes the thread if it sleeps and there is more for it to do. Called by frees that
+  /// missed.
   void note_free() noexcept {
     if (state_.load(std::memory_order_relaxed) == state::asleep) [[unlikely]]
       wake_if_worth();
   }
 
-  /// Effects: ends the thread, if there is one, and waits for that. It is started anew when it is needed.
+  /// Effects: ends the thread, if there is one, and waits for that. It is started anew when it is
+  /// needed.
   void stop() noexcept { end(state::resting); }
 
   /// Effects: the same at the end of the process, for good.

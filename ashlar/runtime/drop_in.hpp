@@ -1,6 +1,7 @@
 // runtime/drop_in.hpp: what runtime asks the drop-in library when a process starts: whether it
 // serves that process, and all of it.
-// Layer: runtime. Only the drop-in library calls these functions, and it defines them (ashlar/dropin).
+// Layer: runtime. Only the drop-in library calls these functions, and it defines them
+// (ashlar/dropin).
 #pragma once
 
 namespace ashlar::runtime {
@@ -13,8 +14,8 @@ namespace ashlar::runtime {
 /// Calls no function that a sanitizer replaces.
 [[nodiscard]] bool serves_this_process() noexcept;
 
-/// Returns: whether every operator new and delete that another is made of is this library's in this process.
-/// Defined beside the operators (dropin/operators.cpp).
+/// Returns: whether every operator new and delete that another is made of is this library's in this
+/// process. Defined beside the operators (dropin/operators.cpp).
 [[nodiscard]] bool serves_all_operators() noexcept;
 
 }  // namespace ashlar::runtime

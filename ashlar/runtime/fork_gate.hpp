@@ -4,16 +4,16 @@
 //   a thread:   enter --> inside: it may take the heap's locks --> leave
 //   a fork:     close --> the others have left --> the system copies the process --> open
 //
-// A thread that finds the gate closed does not wait for the fork: it goes elsewhere (reserve_heap.hpp).
-// So the fork may wait for any other lock before it copies the process. The C library waits for its
-// streams then, whose holders may need the heap.
+// A thread that finds the gate closed does not wait for the fork: it goes elsewhere
+// (reserve_heap.hpp). So the fork may wait for any other lock before it copies the process. The C
+// library waits for its streams then, whose holders may need the heap.
 //
-// Law: while the gate is closed and quiet, no thread but its owner is inside. A signal handler may interrupt a thread
-// anywhere here, and use the gate itself: it leaves every count as it found it.
-// Inside itself a thread waits for the heap's locks and for the system only, so a close ends soon. If a
-// thread does not come out (it reports a misuse, or it waits for a lock that the forking thread held when
-// a signal handler interrupted it), the fork goes on without it, and the child's heap is *lost*: the
-// gate stays closed there for good.
+// Law: while the gate is closed and quiet, no thread but its owner is inside. A signal handler may
+// interrupt a thread anywhere here, and use the gate itself: it leaves every count as it found it.
+// Inside itself a thread waits for the heap's locks and for the system only, so a close ends soon.
+// If a thread does not come out (it reports a misuse, or it waits for a lock that the forking
+// thread held when a signal handler interrupted it), the fork goes on without it, and the child's
+// heap is *lost*: the gate stays closed there for good.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,9 @@ namespace ashlar::runtime {
 
 class fork_gate {
  public:
-  /// Where a thread that the gate knows announces its calls. It is no part of the thread's own memory: a thread may
-  /// end without a call of `quit`, and its place stays, with nothing announced.
+  /// Where a thread that the gate knows announces its calls. It is no part of the thread's own
+  /// memory: a thread may end without a call of `quit`, and its place stays, with nothing
+  /// announced.
   struct place {
     std::atomic<std::uint16_t> announced{0};  ///< calls that are inside, or about to know whether
     bool listed = false;
@@ -42,8 +43,8 @@ class fork_gate {
     place* own = nullptr;         ///< where the gate knows it; null: it is a stranger
     std::uint16_t strangers = 0;  ///< of the gate's strangers: calls from before it had a place
     std::uint16_t depth = 0;      ///< how often it is inside: a call may use the heap again
-    /// The process is the child of a fork in a signal handler that interrupted a call of this thread. Until that call
-    /// ends, it may have locks, and the handler's own calls stay outside.
+    /// The process is the child of a fork in a signal handler that interrupted a call of this
+    /// thread. Until that call ends, it may have locks, and the handler's own calls stay outside.
     bool is_interrupted = false;
   };
 
@@ -51,8 +52,8 @@ class fork_gate {
   fork_gate(const fork_gate&) = delete;
   fork_gate& operator=(const fork_gate&) = delete;
 
-  /// Returns: whether the calling thread is inside now, and has to leave. It is not where another thread
-  /// forks. Never waits.
+  /// Returns: whether the calling thread is inside now, and has to leave. It is not where another
+  /// thread forks. Never waits.
   [[nodiscard]] bool enter(pass& own) noexcept {
     // Either the thread that closes the gate sees this, or this thread sees that it is closed.
     announce(own);
@@ -69,8 +70,9 @@ class fork_gate {
     withdraw(own);
   }
 
-  /// Effects: the gate knows the thread at `at` from now on, which costs less than being a stranger. Requires: the
-  /// thread is inside; `at` is new, or was that of a thread which has ended.
+  /// Effects: the gate knows the thread at `at` from now on, which costs less than being a
+  /// stranger. Requires: the thread is inside; `at` is new, or was that of a thread which has
+  /// ended.
   void join(pass& own, place& at) noexcept {
     if (!at.listed) {
       places_mutex_.lock();
@@ -90,8 +92,8 @@ class fork_gate {
     at->listed = false;
   }
 
-  /// For a thread that looks at what the heap knows of a block in use, though it may find the gate closed.
-  /// It may take locks, and changes nothing. Returns: whether it is inside.
+  /// For a thread that looks at what the heap knows of a block in use, though it may find the gate
+  /// closed. It may take locks, and changes nothing. Returns: whether it is inside.
   [[nodiscard]] bool begin_look(pass& own) noexcept {
     if (enter(own)) return true;
     lookers_.fetch_add(1, std::memory_order_relaxed);
@@ -105,10 +107,10 @@ class fork_gate {
       lookers_.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  /// Effects: the calling thread owns the gate, which is closed for the others, and all of these have left.
-  /// A thread that owns it already, since a signal handler interrupted its fork, owns it once more.
-  /// `wait(round)` pauses for a moment; it returns false where that has taken too long, and then the
-  /// close goes on though a thread is still inside.
+  /// Effects: the calling thread owns the gate, which is closed for the others, and all of these
+  /// have left. A thread that owns it already, since a signal handler interrupted its fork, owns it
+  /// once more. `wait(round)` pauses for a moment; it returns false where that has taken too long,
+  /// and then the close goes on though a thread is still inside.
   template <class Wait>
   void close(pass& own, Wait wait) noexcept {
     pass* owner = nullptr;
@@ -136,10 +138,10 @@ class fork_gate {
     owner_.store(nullptr, std::memory_order_release);
   }
 
-  /// Effects: as `open`, for the child of a fork, which has the calling thread alone. Returns: whether the
-  /// heap is whole. If it is not, a thread that does not exist here was in the middle of changing it, and the
-  /// gate stays closed for good. If a signal handler forks inside, its calls get nothing from the heap until the
-  /// interrupted call has ended.
+  /// Effects: as `open`, for the child of a fork, which has the calling thread alone. Returns:
+  /// whether the heap is whole. If it is not, a thread that does not exist here was in the middle
+  /// of changing it, and the gate stays closed for good. If a signal handler forks inside, its
+  /// calls get nothing from the heap until the interrupted call has ended.
   bool open_in_child(pass& own) noexcept {
     const bool was_inside = own.depth != 0;
     own.is_interrupted = was_inside;
@@ -179,7 +181,8 @@ class fork_gate {
     set_announced(*own.own, own.own->announced.load(std::memory_order_relaxed) + 1,
                   os::is_single_threaded() ? std::memory_order_relaxed : std::memory_order_seq_cst);
   }
-  /// The last call that came in goes out first: those from before the thread had a place are the last.
+  /// The last call that came in goes out first: those from before the thread had a place are the
+  /// last.
   void withdraw(pass& own) noexcept {
     const int announced =
         own.own != nullptr ? own.own->announced.load(std::memory_order_relaxed) : 0;

@@ -150,7 +150,8 @@ TEST_F(ForkGate, ALookIsAlwaysPossible) {
   EXPECT_FALSE(gate_.begin_look(two_));
   EXPECT_TRUE(gate_.begin_look(one_));
   gate_.end_look(one_, true);
-  // A thread that forks in the middle of a call cannot know whose lock it finds: so the heap is lost.
+  // A thread that forks in the middle of a call cannot know whose lock it finds: so the heap is
+  // lost.
   ASSERT_TRUE(gate_.enter(one_));
   EXPECT_FALSE(gate_.open_in_child(one_));
 }

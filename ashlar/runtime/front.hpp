@@ -1,5 +1,5 @@
-// runtime/front.hpp: which functions serve the calls that no hit path could. They are chosen when the settings are read,
-// and when a setting changes.
+// runtime/front.hpp: which functions serve the calls that no hit path could. They are chosen when
+// the settings are read, and when a setting changes.
 // Layer: runtime. For the process heap's own source files.
 //
 //   front      allocate, free, resize and size go
@@ -35,8 +35,9 @@ enum class front : std::uint8_t {
   program  ///< none: a call of the program's
 };
 
-/// plain, watched or hardened: hardened until the environment is known, so every block has a word, should it stay so.
-/// Threads hit while it is plain. An index and no pointers to functions: whoever writes here chooses among few.
+/// plain, watched or hardened: hardened until the environment is known, so every block has a word,
+/// should it stay so. Threads hit while it is plain. An index and no pointers to functions: whoever
+/// writes here chooses among few.
 extern constinit std::atomic<front> the_front;
 
 [[nodiscard]] inline bool is_hardened() noexcept {
@@ -46,8 +47,8 @@ extern constinit std::atomic<front> the_front;
   return the_front.load(std::memory_order_relaxed) == front::plain;
 }
 
-/// Returns: the front that serves a call next which comes from `last`. `block` is what it is about; null: it allocates.
-/// A guarded block is watched: it can be a sampled one of a plain process.
+/// Returns: the front that serves a call next which comes from `last`. `block` is what it is about;
+/// null: it allocates. A guarded block is watched: it can be a sampled one of a plain process.
 [[nodiscard]] ASHLAR_HOT front front_behind(front last, const void* block = nullptr) noexcept {
   if (last == front::program && self.scopes != nullptr) [[unlikely]]
     return front::counted;
@@ -61,7 +62,8 @@ extern constinit std::atomic<front> the_front;
   return is_guarded ? front::watched : now;
 }
 
-// What the front `by` does, which front_behind returned. `call` is the name that a fault's message gives.
+// What the front `by` does, which front_behind returned. `call` is the name that a fault's message
+// gives.
 
 /// Returns: a block, zero if it is to be `zeroed`; null when out of memory.
 [[nodiscard]] void* take(std::size_t size, std::size_t alignment, bool zeroed, const char* call,
@@ -70,7 +72,8 @@ extern constinit std::atomic<front> the_front;
 void give(void* block, const char* call, front by) noexcept;
 [[nodiscard]] void* resize(void* block, std::size_t size, const char* call, front by) noexcept;
 
-/// Effects: the library's own threads start, if they may. Called by allocations that missed, before a lock is taken.
+/// Effects: the library's own threads start, if they may. Called by allocations that missed, before
+/// a lock is taken.
 void note_allocation() noexcept;
 
 }  // namespace ashlar::runtime

@@ -1,4 +1,5 @@
-// runtime/hardened_look.cpp: what looks at live blocks of the hardened edition, while nobody frees them.
+// runtime/hardened_look.cpp: what looks at live blocks of the hardened edition, while nobody frees
+// them.
 // Layer: runtime.
 #include <algorithm>
 #include <atomic>
@@ -22,8 +23,8 @@ namespace {
 /// So many blocks a look, of those that lie beside each other in a slab: some microseconds.
 constexpr std::uint32_t blocks_a_look = 32;
 
-/// A look beside other threads has to ask first whether it may. So there one comes after as many allocations as this
-/// many, and makes all their steps.
+/// A look beside other threads has to ask first whether it may. So there one comes after as many
+/// allocations as this many, and makes all their steps.
 constexpr unsigned steps_beside_threads = 8;
 
 /// Allocations since the last look, about.
@@ -71,8 +72,8 @@ bool look_at_next(detail::block_cursor& next, found& all) noexcept {
       });
 }
 
-/// Effects: looks at large blocks. Their owners can change none of them meanwhile without taking its note away, which
-/// needs the lock that is held.
+/// Effects: looks at large blocks. Their owners can change none of them meanwhile without taking
+/// its note away, which needs the lock that is held.
 void look_at_large(found& all) noexcept {
   the_heap.for_each_large([&](const void* block, std::size_t bytes, std::uint64_t note) {
     if (note != 0) {
@@ -84,7 +85,8 @@ void look_at_large(found& all) noexcept {
   });
 }
 
-/// Effects: ends in a fault naming `call` when something was found. Requires: the thread holds no lock.
+/// Effects: ends in a fault naming `call` when something was found. Requires: the thread holds no
+/// lock.
 void tell(const found& all, const char* call) noexcept {
   if (!all.is_spoilt()) return;
   ashlar_fault({.kind = all.kind,

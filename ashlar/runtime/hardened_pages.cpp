@@ -1,4 +1,5 @@
-// runtime/hardened_pages.cpp: closed pages of large blocks, and the random number that tells where the heap lies.
+// runtime/hardened_pages.cpp: closed pages of large blocks, and the random number that tells where
+// the heap lies.
 // Layer: runtime.
 #include <atomic>
 #include <cstdint>

@@ -1,14 +1,14 @@
 // runtime/hit_path.hpp: the process heap's hits, inlined into every face, and its misses by name.
 // Layer: runtime.
 //
-// This is all that a program sees of the process heap. The heap itself is compiled into the library:
-// process_heap.hpp is for the library's own sources.
+// This is all that a program sees of the process heap. The heap itself is compiled into the
+// library: process_heap.hpp is for the library's own sources.
 //
 //   thread --one pointer--> tops of its cache     or constant ones that are empty and full at once
 //
 // So the first allocation of a thread misses, and the miss path attaches a cache. There is no
-// "initialised?" branch. The same trick counts exactly on request, and picks blocks to be guarded: then
-// the tops stay the constant ones, every call misses, and the miss path counts or picks.
+// "initialised?" branch. The same trick counts exactly on request, and picks blocks to be guarded:
+// then the tops stay the constant ones, every call misses, and the miss path counts or picks.
 // Nothing points from outside into what is here: a thread may be gone before anybody knows.
 #pragma once
 
@@ -25,15 +25,17 @@ namespace ashlar::runtime {
 /// The hits: the process heap's own, since a heap is derived from those of its classes.
 using process_hits = detail::hit_path<process_classes>;
 
-/// The drop-in library's part of what a thread's hit paths use: the bounds again, for an operator that the
-/// standard makes of another. 0 where the program has replaced an operator, which is to be called then.
+/// The drop-in library's part of what a thread's hit paths use: the bounds again, for an operator
+/// that the standard makes of another. 0 where the program has replaced an operator, which is to be
+/// called then.
 struct operator_classes {
   std::size_t end_of_made_forms = 0;    ///< as `block_tables::end`
   std::size_t sizes_of_made_forms = 0;  ///< they hit for sizes below this one
 };
 struct no_operators {};
 
-/// A stack without room: the slot below its top is null, and so is the one at it. No hit writes to it.
+/// A stack without room: the slot below its top is null, and so is the one at it. No hit writes to
+/// it.
 extern const detail::cache_tops no_tops;
 
 /// What this thread's hit paths use: the tops of its cache's stacks, or `no_tops`.
@@ -49,7 +51,8 @@ struct hit_state : std::conditional_t<is_drop_in, operator_classes, no_operators
 }
 
 // Each function below may be called by any thread at any time. None throws. `call` is the name that
-// a fault's message gives, and what full checks remember of an allocation. Requires for all alignments: a power of two.
+// a fault's message gives, and what full checks remember of an allocation. Requires for all
+// alignments: a power of two.
 
 /// Miss paths: what is left to do when `process_hits::try_allocate` and `try_deallocate` could not.
 [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size,
@@ -87,9 +90,9 @@ template <std::size_t Size, std::size_t Alignment>
 enum class told_size : bool { compared, believed };
 
 /// Effects: gives a block back that was allocated with `size` (or up to what its class holds beyond
-/// that) and `alignment`; null does nothing. Ends in a fault, wrong_size, when the block is not what
-/// such a request gets: always, and before anything is changed. Where the size is believed, requires: block not
-/// null; it was allocated so.
+/// that) and `alignment`; null does nothing. Ends in a fault, wrong_size, when the block is not
+/// what such a request gets: always, and before anything is changed. Where the size is believed,
+/// requires: block not null; it was allocated so.
 ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                                        const char* call) noexcept;
 template <told_size Told>
@@ -112,18 +115,21 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
     deallocate_sized_slow(block, Size, Alignment, call);
 }
 
-/// Returns: a zeroed block; above 32 KiB a run of pages, which costs nothing to zero when it is fresh.
+/// Returns: a zeroed block; above 32 KiB a run of pages, which costs nothing to zero when it is
+/// fresh.
 [[nodiscard]] void* allocate_zeroed(std::size_t size, const char* call = "allocate") noexcept;
 
 [[nodiscard]] void* allocate_aligned(std::size_t size, std::size_t alignment,
                                      const char* call = "allocate") noexcept;
 
 /// Returns: a block with the first min(old, new) bytes of `block`, which is gone then; null when
-/// out of memory, and `block` stays; detail::no_block() after a fault that the process goes on from.
+/// out of memory, and `block` stays; detail::no_block() after a fault that the process goes on
+/// from.
 /// Requires: block not null, size > 0.
 [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept;
 
-/// Returns: the bytes that a caller may use of the block; 0 after a fault. Requires: block not null.
+/// Returns: the bytes that a caller may use of the block; 0 after a fault. Requires: block not
+/// null.
 [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
 
 /// Effects: the whole pages of [p, p + bytes), which are in a block of the process heap, are in

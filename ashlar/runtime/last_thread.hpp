@@ -1,11 +1,12 @@
-// runtime/last_thread.hpp: the process ends with its last thread, though nobody saw the ends of all.
+// runtime/last_thread.hpp: the process ends with its last thread, though nobody saw the ends of
+// all.
 // Layer: runtime.
 //
-// The library's threads must end before the program's last one. The last cache's end tells when. But
-// a thread that uses the heap first in its last round of destructors leaves a cache, and no end is
-// told. So once no thread is left whose end is certain to be seen, a thread of this kind asks the
-// system now and then whether only the library's threads are left. Then it ends those, and is the
-// last: what is left to do at exit runs on it, with a large stack and the program's files.
+// The library's threads must end before the program's last one. The last cache's end tells when.
+// But a thread that uses the heap first in its last round of destructors leaves a cache, and no end
+// is told. So once no thread is left whose end is certain to be seen, a thread of this kind asks
+// the system now and then whether only the library's threads are left. Then it ends those, and is
+// the last: what is left to do at exit runs on it, with a large stack and the program's files.
 //
 //   absent -> present   no thread is seen, and the library's threads run or may begin to
 //   present -> absent   it is the last thread
@@ -24,8 +25,8 @@ class last_thread {
   last_thread(const last_thread&) = delete;
   last_thread& operator=(const last_thread&) = delete;
 
-  /// Effects: the thread whose `self` is at `thread` lives, and its end is certain to be told; null: none is
-  /// known.
+  /// Effects: the thread whose `self` is at `thread` lives, and its end is certain to be told;
+  /// null: none is known.
   void see(const void* thread) noexcept { seen_.store(thread, std::memory_order_release); }
   [[nodiscard]] bool is_seen(const void* thread) const noexcept {
     return seen_.load(std::memory_order_acquire) == thread;

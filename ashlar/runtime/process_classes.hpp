@@ -1,9 +1,10 @@
 // runtime/process_classes.hpp: the process heap's size classes.
 // Layer: runtime.
 //
-// Constants in the library, since its inlined faces fold them into the program. The drop-in may load
-// others: ASHLAR_CONFIG names a file (heap/class_file.hpp). A build for one program has its own constants
-// (-DASHLAR_CLASSES=FILE): <ashlar/runtime/tuned_classes.hpp>, installed with the other headers.
+// Constants in the library, since its inlined faces fold them into the program. The drop-in may
+// load others: ASHLAR_CONFIG names a file (heap/class_file.hpp). A build for one program has its
+// own constants (-DASHLAR_CLASSES=FILE): <ashlar/runtime/tuned_classes.hpp>, installed with the
+// other headers.
 #pragma once
 
 #include <atomic>
@@ -38,9 +39,9 @@ extern constinit detail::class_table loaded_classes;
 /// class 0, whose stack is always empty, and realloc that no block can stay: each allocation misses
 /// then, in every thread, from that moment on. Frees do not ask, and go on hitting. Misses are told
 /// the true classes.
-/// Where reading it takes no further instruction, the end of hits is 0 then, which stops them earlier.
-/// Hits read the table as plain bytes: an atomic read costs realloc's hit two instructions. A byte is
-/// written at once, and either value is right.
+/// Where reading it takes no further instruction, the end of hits is 0 then, which stops them
+/// earlier. Hits read the table as plain bytes: an atomic read costs realloc's hit two
+/// instructions. A byte is written at once, and either value is right.
 struct loadable_process_classes : detail::classes_in<loaded_classes> {
   /// For misses: as that of classes_in.
   [[nodiscard]] static class_index class_for(std::size_t size, std::size_t alignment) noexcept {
@@ -58,11 +59,11 @@ struct loadable_process_classes : detail::classes_in<loaded_classes> {
   /// changed, when memory was refused. Requires: the heap has started; one caller at a time.
   [[nodiscard]] static bool divert_hits(bool on) noexcept;
 
-  /// Effects: loads the file that ASHLAR_CONFIG names, if it is set. Only the first call does so: the heap calls this
-  /// before it starts, and so does the reserve.
+  /// Effects: loads the file that ASHLAR_CONFIG names, if it is set. Only the first call does so:
+  /// the heap calls this before it starts, and so does the reserve.
   static void load() noexcept;
-  /// Effects: makes the classes those of the file at `path`. If the file cannot be used, one line on standard error
-  /// says why, and the classes stay. Requires: no heap uses them yet.
+  /// Effects: makes the classes those of the file at `path`. If the file cannot be used, one line
+  /// on standard error says why, and the classes stay. Requires: no heap uses them yet.
   static void load_file(const char* path) noexcept;
 
  private:

@@ -36,11 +36,12 @@ using detail::label_bytes;
 
 /// Whether the addresses that a cache gets are shuffled.
 constinit bool shuffles_new = false;
-/// Whether new and delete are told from malloc and free: not where the program has replaced an operator, which may give
-/// what malloc gave, and leave its delete to the library.
+/// Whether new and delete are told from malloc and free: not where the program has replaced an
+/// operator, which may give what malloc gave, and leave its delete to the library.
 constinit bool tells_families = true;
 
-/// The largest request that a cache serves here. Above it a request that is to be zero gets a run of pages.
+/// The largest request that a cache serves here. Above it a request that is to be zero gets a run
+/// of pages.
 constexpr std::size_t cached_max = detail::shared_slab_block_max - label_bytes;
 
 constexpr const char* cleared_call = "free, cleared";
@@ -59,8 +60,8 @@ constinit detail::zero_blocks blocks_of_nothing;
   return call[end] == '[' ? block_family::cxx_array : block_family::cxx;
 }
 
-/// Returns: the name of `call` for a guarded block, which knows families by names: one of no family where new and delete
-/// are not told apart.
+/// Returns: the name of `call` for a guarded block, which knows families by names: one of no family
+/// where new and delete are not told apart.
 [[nodiscard]] const char* name_for_guards(const char* call) noexcept {
   return tells_families || call[0] != 'o' ? call : "new or delete";
 }
@@ -80,7 +81,8 @@ constinit detail::zero_blocks blocks_of_nothing;
     os::own_words.ends_at_fault = false;
   }
   const auto* const begin = static_cast<const std::byte*>(block);
-  // A free block is zero. One that was overwritten with zeros has bytes of its caller's, but for few.
+  // A free block is zero. One that was overwritten with zeros has bytes of its caller's, but for
+  // few.
   std::uint64_t word;
   std::memcpy(&word, begin + bytes - label_bytes, sizeof word);
   if (word == 0 &&
@@ -95,8 +97,8 @@ ASHLAR_HOT void expect_canary(const void* block, std::size_t bytes, std::size_t 
       [[unlikely]]
     fail(fault_kind::overflow, call, at, size);
 }
-/// Returns: what the word of the live block says. Ends in a fault naming `call` unless it is one, and nobody wrote to
-/// the bytes behind it.
+/// Returns: what the word of the live block says. Ends in a fault naming `call` unless it is one,
+/// and nobody wrote to the bytes behind it.
 [[nodiscard]] ASHLAR_HOT block_label expect_label(const void* block, std::size_t bytes,
                                                   const char* call) noexcept {
   const block_label label = hardened_words.label_of(block, bytes);
@@ -110,7 +112,8 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
     fail(fault_kind::mismatched_call, call, block, label.size);
 }
 
-/// Returns: what is known of the block of no bytes. Ends in a fault naming `call` when none starts there.
+/// Returns: what is known of the block of no bytes. Ends in a fault naming `call` when none starts
+/// there.
 [[nodiscard]] ASHLAR_COLD block_label expect_of_nothing(const void* block,
                                                         const char* call) noexcept {
   const block_family family = blocks_of_nothing.family_of(block);
@@ -120,8 +123,8 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
   return {0, family};
 }
 
-/// Returns: the class of `block`, if it is in the heap's first range and a whole block of its class may be there: its
-/// last byte is in a slab of the same class. Else 0.
+/// Returns: the class of `block`, if it is in the heap's first range and a whole block of its class
+/// may be there: its last byte is in a slab of the same class. Else 0.
 [[nodiscard]] ASHLAR_HOT class_index class_of(const cache& own, const void* block) noexcept {
   const detail::block_tables& tables = own.tops.tables;
   const class_index c = tables.class_of(block);
@@ -145,8 +148,8 @@ struct live_block {
   }
 };
 
-/// Returns: the block, anywhere in the heap. Ends in a fault naming `call` unless a live one starts there, and nobody
-/// wrote to the bytes behind it.
+/// Returns: the block, anywhere in the heap. Ends in a fault naming `call` unless a live one starts
+/// there, and nobody wrote to the bytes behind it.
 [[nodiscard]] live_block expect_block(const void* block, const char* call) noexcept {
   live_block found;
   {
@@ -199,7 +202,7 @@ void unseal(void* block, const live_block& b) noexcept {
   block_words::unseal(block, b.bytes_to_word(), b.label.size);
 }
 
-// ---- down to the heap -----------------------------------------------------------------------------------------------
+// ---- down to the heap ---------------------------------------------------------------------------
 
 /// Effects: a block that is zero goes to the heap, without the hit path.
 ASHLAR_COLD void give_missed(void* block) noexcept {
@@ -278,8 +281,8 @@ struct taken {
                                                   bool zeroed, const char* call) noexcept {
   if (size > PTRDIFF_MAX - label_bytes) return nullptr;
   if (self.own == nullptr && !stays_hardened) {
-    // Behind another allocator's calls, as a recorder's, this may be the process's first: its settings are read with the
-    // first cache, and say what serves.
+    // Behind another allocator's calls, as a recorder's, this may be the process's first: its
+    // settings are read with the first cache, and say what serves.
     if (const visit here; here.is_inside()) static_cast<void>(own_cache());
     if (self.own != nullptr)
       return take(size, alignment, zeroed, call, front_behind(front::counted));
@@ -338,8 +341,8 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
   plain_calls::give(block, call);
 }
 
-/// Effects: a large block has `size` bytes, if it can where it is or by moving its pages. Returns: it; null, and it is as
-/// it was, when not.
+/// Effects: a large block has `size` bytes, if it can where it is or by moving its pages. Returns:
+/// it; null, and it is as it was, when not.
 [[nodiscard]] void* resize_large(void* block, const live_block& before, std::size_t size,
                                  const char* call) noexcept {
   const visit here;

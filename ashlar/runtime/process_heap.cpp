@@ -19,8 +19,8 @@ constinit std::atomic<front> the_front{front::hardened};
 
 namespace {
 
-/// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same
-/// are the same to a sized free.
+/// Returns: how many bytes a block serves that a request for `size` gets: requests that get the
+/// same are the same to a sized free.
 std::size_t bytes_served(std::size_t size, std::size_t alignment) noexcept {
   const class_index c = process_classes::class_for(size, alignment);
   return c != 0 ? process_heap::classes::block_size(c)
@@ -35,8 +35,8 @@ bool is_served_by(std::size_t size, std::size_t alignment, std::size_t have) noe
   return is_run || have == bytes_served(size, alignment);
 }
 
-/// Effects: if allocations are sampled, a block that was resized without one is noted. Returns: it, or what
-/// reallocate returns in its place.
+/// Effects: if allocations are sampled, a block that was resized without one is noted. Returns: it,
+/// or what reallocate returns in its place.
 void* resized(void* block, std::size_t size) noexcept {
   if constexpr (is_drop_in)
     if (is_sampling() && block != nullptr && block != detail::no_block()) note_resized(block, size);
@@ -51,7 +51,7 @@ void* reallocate_by_calls(void* block, std::size_t have, std::size_t size,
       [&](void* old) { deallocate(old, call); });
 }
 
-// ---- the rows of a plain and of a watched process -------------------------------------------------
+// ---- the rows of a plain and of a watched process -----------------------------------------------
 
 ASHLAR_MISS void* take_inside(std::size_t size, std::size_t alignment, bool zeroed,
                               const char* call, front by) noexcept {
@@ -96,7 +96,8 @@ ASHLAR_MISS void* resize_inside(void* block, std::size_t size, const char* call,
                                           : detail::no_block();
 }
 
-/// Returns: whether `block` is what a request for `size` at `alignment` gets; false after a fault naming `call`.
+/// Returns: whether `block` is what a request for `size` at `alignment` gets; false after a fault
+/// naming `call`.
 bool expect_served(const void* block, std::size_t size, std::size_t alignment,
                    const char* call) noexcept {
   const front by = front_behind(front::sampled, block);

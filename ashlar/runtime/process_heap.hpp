@@ -1,5 +1,6 @@
 // runtime/process_heap.hpp: the heap that all of a process shares, and each thread's cache of it.
-// Layer: runtime. Its mutable globals live in this layer; tests/globals/allowed.txt lists all others.
+// Layer: runtime. Its mutable globals live in this layer; tests/globals/allowed.txt lists all
+// others.
 //
 // For the library's own sources. A face that programs include has hit_path.hpp alone.
 #pragma once
@@ -49,25 +50,27 @@ extern process_heap the_heap;
 /// system.
 std::size_t trim() noexcept;
 
-/// Effects: the next step of a look at what can be given back, with no lock held afterwards. Returns: false at the
-/// look's end. For the background thread.
+/// Effects: the next step of a look at what can be given back, with no lock held afterwards.
+/// Returns: false at the look's end. For the background thread.
 [[nodiscard]] bool reclaim_step(reclaim_progress& look) noexcept;
 
-/// Effects: the calling thread never has a cache: its calls take the heap's locks. Requires: it has none yet.
+/// Effects: the calling thread never has a cache: its calls take the heap's locks. Requires: it has
+/// none yet.
 void use_no_cache() noexcept;
 
-/// Effects: allows or forbids the background thread (background.hpp). Returns: whether it was allowed.
+/// Effects: allows or forbids the background thread (background.hpp). Returns: whether it was
+/// allowed.
 bool set_background(bool on) noexcept;
 
 /// As basic_heap::prefault, for `threads` threads beside the calling one.
 [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
 
 /// Effects: from now on every block is handed out filled with ~`byte`, unless it is to be zero, and
-/// is filled with `byte` when it is freed: of a large block the first `small_size_max` bytes, and of
-/// another all but its first word. Every
-/// call misses then. 0: blocks are left as they are. Returns: false, and nothing changes, when other
-/// threads have caches, whose hit paths cannot be reached, or when full checks or a memory tool look
-/// at the bytes themselves. Requires: no other thread calls this.
+/// is filled with `byte` when it is freed: of a large block the first `small_size_max` bytes, and
+/// of another all but its first word. Every call misses then. 0: blocks are left as they are.
+/// Returns: false, and nothing changes, when other threads have caches, whose hit paths cannot be
+/// reached, or when full checks or a memory tool look at the bytes themselves. Requires: no other
+/// thread calls this.
 [[nodiscard]] bool fill_blocks(unsigned char byte) noexcept;
 
 /// What looks at the process heap's calls; off unless the environment says so.
@@ -78,13 +81,13 @@ extern constinit detail::heap_watch the_watch;
   return the_watch.checks.is_on();
 }
 
-/// Returns: whether calls of one name but of several forms are to be told apart (calls_told_as), and sizes compared
-/// (expect_size): with full checks, in a hardened process, and in a test scope of the calling thread, whose messages name
-/// calls.
+/// Returns: whether calls of one name but of several forms are to be told apart (calls_told_as),
+/// and sizes compared (expect_size): with full checks, in a hardened process, and in a test scope
+/// of the calling thread, whose messages name calls.
 [[nodiscard]] bool tells_forms_apart() noexcept;
 
-/// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for calls that the
-/// standard makes of each other. Null, null: as what they are named.
+/// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for
+/// calls that the standard makes of each other. Null, null: as what they are named.
 class calls_told_as {
  public:
   calls_told_as(const char* call, const char* instead) noexcept;
@@ -129,16 +132,16 @@ void for_each_known_block(Visit visit) noexcept {
   the_watch.guards->for_each_live(visit);
 }
 
-/// Returns: whether the process heap, its reserve or its guarded blocks have memory at `address`. Any value may be
-/// passed. A lock, unless the first range has a slab there.
+/// Returns: whether the process heap, its reserve or its guarded blocks have memory at `address`.
+/// Any value may be passed. A lock, unless the first range has a slab there.
 [[nodiscard]] bool holds(const void* address) noexcept;
 
-/// Returns: whether a live block starts at `block`, which this thread was given. Never ends in a fault. Requires: the
-/// thread has a `look` (process_thread.hpp), or the address is held.
+/// Returns: whether a live block starts at `block`, which this thread was given. Never ends in a
+/// fault. Requires: the thread has a `look` (process_thread.hpp), or the address is held.
 [[nodiscard]] bool is_live(const void* block) noexcept;
 
-/// Effects: fills every field of `out`; without a `residence`, nothing is asked of the system, and of what is in memory
-/// only the heap's own pages are counted.
+/// Effects: fills every field of `out`; without a `residence`, nothing is asked of the system, and
+/// of what is in memory only the heap's own pages are counted.
 void collect(ashlar_stats& out, bool residence = true) noexcept;
 
 }  // namespace ashlar::runtime

@@ -158,7 +158,8 @@ TEST(ProcessHeap, ThreadExitHandlersMayUseItAfterItsOwn) {
   runtime::the_heap.audit();
 }
 
-/// Frees blocks after the heap's own handler has run, while another thread owns the cache that was this one's.
+/// Frees blocks after the heap's own handler has run, while another thread owns the cache that was
+/// this one's.
 struct late_freer {
   std::vector<void*> blocks;
   int rounds = 0;
@@ -270,8 +271,8 @@ TEST(ProcessHeap, ForkWhileOtherThreadsAllocate) {
   runtime::the_heap.audit();
 }
 
-/// A stream that a second thread flushes together with all others, and that does not end before `let_go`. A fork needs
-/// the lock that this thread has: so it waits, after it has closed the heap.
+/// A stream that a second thread flushes together with all others, and that does not end before
+/// `let_go`. A fork needs the lock that this thread has: so it waits, after it has closed the heap.
 class slow_stream {
  public:
   slow_stream()
@@ -328,11 +329,12 @@ TEST(ProcessHeap, ServesWhileAnotherThreadForksAndFreesAfterIt) {
       runtime::deallocate(runtime::allocate(size), "free");  // it has a cache then
       const detail::cache_tops mine = runtime::tops();
       EXPECT_EQ(in_child([] { return churn(1, 200) == 0 ? 42 : 3; }), 42);
-      // A handler that interrupted a hit may have forked: so what the others free goes into no cache.
+      // A handler that interrupted a hit may have forked: so what the others free goes into no
+      // cache.
       EXPECT_TRUE(std::equal(mine.top, std::end(mine.top), runtime::tops().top));
     });
-    // The cache serves until it is empty; then it shows whether the fork is under way. A fork that is late must not
-    // cost memory without end.
+    // The cache serves until it is empty; then it shows whether the fork is under way. A fork that
+    // is late must not cost memory without end.
     while (meanwhile.empty() || of_heap(meanwhile.back())) {
       if (meanwhile.size() == 10'000) {
         for (void* block : meanwhile) runtime::deallocate(block, "free");

@@ -66,8 +66,8 @@ void leave_hit_paths() noexcept {
 }
 
 namespace {
-/// While it lives, the calling thread works without its cache: a signal handler may have interrupted it in a hit,
-/// which changes that and cannot be told.
+/// While it lives, the calling thread works without its cache: a signal handler may have
+/// interrupted it in a hit, which changes that and cannot be told.
 class without_cache {
  public:
   without_cache() noexcept
@@ -101,7 +101,7 @@ namespace {
 
 using cache = process_heap::cache;
 
-// ---- threads ----------------------------------------------------------------------------------------
+// ---- threads ------------------------------------------------------------------------------------
 
 void end_thread(void* own) noexcept {
   end_test_scopes();
@@ -111,7 +111,8 @@ void end_thread(void* own) noexcept {
   self.own = nullptr;
   self.ended = true;
   gate.quit(self.pass);  // its place is in the cache
-  // If it is detached later, the next thread with this one's memory must not take it for a cache of its own.
+  // If it is detached later, the next thread with this one's memory must not take it for a cache of
+  // its own.
   owner_part::of(*static_cast<cache*>(own)).thread.store(nullptr, std::memory_order_relaxed);
   if (const visit here; here.is_inside())
     the_heap.detach(static_cast<cache*>(own));
@@ -121,7 +122,8 @@ void end_thread(void* own) noexcept {
   const bool was_seen = the_last_thread.is_seen(&self);
   if (was_seen) the_last_thread.see(nullptr);
   if (the_heap.cache_count() == 0) {
-    // The process ends with its last thread, and that must be one of its own: it runs what is left to do at exit.
+    // The process ends with its last thread, and that must be one of its own: it runs what is left
+    // to do at exit.
     the_background.stop();
     the_control.stop();
     the_last_thread.stop();
@@ -132,7 +134,7 @@ void end_thread(void* own) noexcept {
 
 constinit os::thread_end thread_exit;  // started with the first cache
 
-// ---- faults ---------------------------------------------------------------------------------------
+// ---- faults -------------------------------------------------------------------------------------
 
 /// While it lives, the calling thread is outside the heap: every call misses, and the reserve
 /// serves. What it frees of the heap's waits for the next trim or fork.
@@ -160,11 +162,12 @@ void run_outside(void (*run)(const void*), const void* with) noexcept {
   run(with);
 }
 
-// ---- fork -----------------------------------------------------------------------------------------
+// ---- fork ---------------------------------------------------------------------------------------
 
-/// So long a fork waits for a thread that is inside. None stays for more than a few system calls, but for one
-/// that reports a misuse. A fork in a signal handler may have interrupted a call that holds a lock of the heap:
-/// then a thread that waits for that lock does not come out at all, and the reserve can serve that child.
+/// So long a fork waits for a thread that is inside. None stays for more than a few system calls,
+/// but for one that reports a misuse. A fork in a signal handler may have interrupted a call that
+/// holds a lock of the heap: then a thread that waits for that lock does not come out at all, and
+/// the reserve can serve that child.
 constexpr std::uint64_t fork_waits_ms = 2000;
 constexpr std::uint64_t fork_in_handler_waits_ms = 10;
 
@@ -182,8 +185,8 @@ void before_fork() noexcept {
   });
 }
 void after_fork_in_parent() noexcept {
-  // While the gate is closed: where threads fork all the time, it is open too seldom. If a signal handler has
-  // interrupted one of the heaps, which may have locks, the next fork or trim does it.
+  // While the gate is closed: where threads fork all the time, it is open too seldom. If a signal
+  // handler has interrupted one of the heaps, which may have locks, the next fork or trim does it.
   if (self.pass.depth == 0 && !reserve.is_in_use_here() && !gate.is_lost()) settle_noted();
   gate.open();
 }
@@ -208,14 +211,14 @@ void after_fork_in_child() noexcept {
   the_heap.keep_only(self.own);
 }
 
-// ---- start ----------------------------------------------------------------------------------------
+// ---- start --------------------------------------------------------------------------------------
 
-/// Effects: makes fork safe, watches threads' ends and applies the environment's settings, each once. Called with the first
-/// cache and by our constructor, whichever comes first: the system runs the handlers that prepare a
-/// fork in the reverse order of their registration, and another library's may allocate, so ours, which
-/// lock the heap, have to be registered before it.
-/// Requires: no other thread yet, which holds until constructors have run. While nobody knows the environment, a later
-/// call reads the settings.
+/// Effects: makes fork safe, watches threads' ends and applies the environment's settings, each
+/// once. Called with the first cache and by our constructor, whichever comes first: the system runs
+/// the handlers that prepare a fork in the reverse order of their registration, and another
+/// library's may allocate, so ours, which lock the heap, have to be registered before it.
+/// Requires: no other thread yet, which holds until constructors have run. While nobody knows the
+/// environment, a later call reads the settings.
 void start_process() noexcept {
   static constinit bool started = false;
   static constinit bool configured = false;
@@ -244,8 +247,9 @@ process_heap::cache* own_cache() noexcept {
   if (self.own != nullptr) [[likely]]
     return self.own;
   if (self.ended) return nullptr;
-  // A cache of this very thread, which has none: its owner had this thread's memory before it, and nobody was told of
-  // its end. Then the first heap use of that thread was in the last round of its keys' destructors.
+  // A cache of this very thread, which has none: its owner had this thread's memory before it, and
+  // nobody was told of its end. Then the first heap use of that thread was in the last round of its
+  // keys' destructors.
   cache* own = the_heap.attach(
       [](cache& c) { return owner_part::of(c).thread.load(std::memory_order_relaxed) == &self; });
   if (own == nullptr) return nullptr;
@@ -272,8 +276,9 @@ process_heap::cache* own_cache_to_free() noexcept {
 
 namespace {
 
-/// Returns: whether a copy of the library that was loaded before has taken this one's place: a plugin that links
-/// libashlar.a, whose names are visible, in a program with libashlar.so. All calls go to that copy, so this one does nothing.
+/// Returns: whether a copy of the library that was loaded before has taken this one's place: a
+/// plugin that links libashlar.a, whose names are visible, in a program with libashlar.so. All
+/// calls go to that copy, so this one does nothing.
 bool serves_nobody() noexcept {
 #if defined(__ELF__)
   const void* called = &own_hits;
@@ -284,8 +289,9 @@ bool serves_nobody() noexcept {
 #endif
 }
 
-/// So that the heap starts while there is one thread. The drop-in library's comes before all others'
-/// (-z initfirst), the C library's included, so `environ` may not be set yet: the loader passes it.
+/// So that the heap starts while there is one thread. The drop-in library's comes before all
+/// others' (-z initfirst), the C library's included, so `environ` may not be set yet: the loader
+/// passes it.
 [[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
   note_environment(environment);
   if constexpr (is_drop_in)

@@ -1,4 +1,5 @@
-// runtime/process_thread.hpp: what the process heap knows of the calling thread, and how a thread goes in.
+// runtime/process_thread.hpp: what the process heap knows of the calling thread, and how a thread
+// goes in.
 // Layer: runtime. For the process heap's own source files.
 #pragma once
 
@@ -34,7 +35,8 @@ struct thread_state {
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_state self;
 
-/// What a thread keeps in its cache's memory, because that outlives a thread whose end nobody tells.
+/// What a thread keeps in its cache's memory, because that outlives a thread whose end nobody
+/// tells.
 struct owner_part {
   /// The address of its owner's `self`, never read through. Others compare it with theirs.
   std::atomic<const void*> thread;
@@ -51,7 +53,8 @@ extern fork_gate gate;
 extern reserve_heap reserve;
 inline constexpr unsigned pause_beside_fork_us = 50;
 
-/// The calling thread inside the process heap. It is not while another thread forks: then the reserve serves.
+/// The calling thread inside the process heap. It is not while another thread forks: then the
+/// reserve serves.
 class visit {
  public:
   visit() noexcept : inside_(gate.enter(self.pass)) {}
@@ -66,8 +69,8 @@ class visit {
   bool inside_;
 };
 
-/// The calling thread looks at what the process heap knows of blocks in use. It may also while another one forks,
-/// but is not inside then.
+/// The calling thread looks at what the process heap knows of blocks in use. It may also while
+/// another one forks, but is not inside then.
 class look {
  public:
   look() noexcept : inside_(gate.begin_look(self.pass)) {}
@@ -80,24 +83,25 @@ class look {
   bool inside_;
 };
 
-/// Returns: whether `block`, an address, is the reserve's. One load until it has served, and of a block with a class in
-/// the heap's first range few more.
+/// Returns: whether `block`, an address, is the reserve's. One load until it has served, and of a
+/// block with a class in the heap's first range few more.
 [[nodiscard]] ASHLAR_HOT bool is_of_reserve(const void* block) noexcept {
   return reserve.has_served() &&
          (self.own == nullptr || self.own->tops.tables.class_of(block) == 0) &&
          reserve.contains(block);
 }
-/// Effects: a block of the heap is freed after the fork that keeps the thread out. In a child whose heap is lost there is
-/// no later.
+/// Effects: a block of the heap is freed after the fork that keeps the thread out. In a child whose
+/// heap is lost there is no later.
 inline void free_after_fork(void* block, const char* call) noexcept {
   if (!gate.is_lost()) reserve.free_later(block, call);
 }
 
-/// Returns: this thread's cache, attached now if it has none; null when it has to do without. Requires: the thread is
-/// inside.
+/// Returns: this thread's cache, attached now if it has none; null when it has to do without.
+/// Requires: the thread is inside.
 [[nodiscard]] process_heap::cache* own_cache() noexcept;
-/// The same for a free. Null also for a thread that has freed little and allocated nothing: it may be one that ends. The C
-/// library frees what belonged to other threads then, after the last moment at which a thread's end is told.
+/// The same for a free. Null also for a thread that has freed little and allocated nothing: it may
+/// be one that ends. The C library frees what belonged to other threads then, after the last moment
+/// at which a thread's end is told.
 [[nodiscard]] process_heap::cache* own_cache_to_free() noexcept;
 
 /// Effects: from now on the thread's calls hit.
@@ -106,8 +110,8 @@ void enter_hit_paths(process_heap::cache& own) noexcept;
 /// Effects: from now on every call of this thread misses.
 void leave_hit_paths() noexcept;
 
-/// Effects: does what other threads could not do while one forked, without the calling thread's cache. Requires: this
-/// thread is inside, and was in no miss of the heap or the reserve before.
+/// Effects: does what other threads could not do while one forked, without the calling thread's
+/// cache. Requires: this thread is inside, and was in no miss of the heap or the reserve before.
 void settle_noted() noexcept;
 
 }  // namespace ashlar::runtime

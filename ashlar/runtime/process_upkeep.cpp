@@ -1,4 +1,5 @@
-// runtime/process_upkeep.cpp: calls on the process heap as a whole: memory goes back, is looked at, is made ready, is counted.
+// runtime/process_upkeep.cpp: calls on the process heap as a whole: memory goes back, is looked at,
+// is made ready, is counted.
 // Layer: runtime.
 #include <atomic>
 #include <cstddef>
@@ -85,7 +86,8 @@ bool prefault(std::size_t bytes, std::size_t threads) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return true;
   if constexpr (!is_drop_in) xmalloc_blocks.populate();
-  // What another thread's fork refuses comes with its end. Bounded: that thread may wait for this one.
+  // What another thread's fork refuses comes with its end. Bounded: that thread may wait for this
+  // one.
   constexpr int rounds = 10'000;
   for (int round = 0; round < rounds && !gate.is_lost(); ++round) {
     if (const visit here; here.is_inside()) return the_heap.prefault(bytes, threads, own_cache());

@@ -1,4 +1,5 @@
-// runtime/process_watch.cpp: what looks at the process heap's calls is turned on, and looks at all blocks.
+// runtime/process_watch.cpp: what looks at the process heap's calls is turned on, and looks at all
+// blocks.
 // Layer: runtime.
 #include <cstring>
 #include <utility>
@@ -53,8 +54,8 @@ namespace {
 /// when another thread has a cache: its hit paths cannot be reached.
 bool stop_hitting() noexcept {
   if (!is_plain()) return true;
-  // A thread that gets a cache is counted first and looks at this flag then. So it sees the flag, or
-  // it is seen here.
+  // A thread that gets a cache is counted first and looks at this flag then. So it sees the flag,
+  // or it is seen here.
   the_front.store(front::watched);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (the_heap.cache_count() > (self.own != nullptr ? 1 : 0)) {

@@ -1,12 +1,14 @@
-// runtime/reserve_heap.hpp: serves the threads that need the process heap while another thread forks.
+// runtime/reserve_heap.hpp: serves the threads that need the process heap while another thread
+// forks.
 // Layer: runtime.
 //
 //   allocate  -->  a heap of its own, made at the first need; no fork takes its locks
 //   free      -->  of its own blocks at any time; what belongs to the process heap goes on a list, which
 //                  the forking thread empties after the fork
 //
-// A child of fork has none of the threads that were inside the reserve. If there were any, the child gives
-// that heap up: its blocks stay as they are, a free of one does nothing, and the next need makes a new heap.
+// A child of fork has none of the threads that were inside the reserve. If there were any, the
+// child gives that heap up: its blocks stay as they are, a free of one does nothing, and the next
+// need makes a new heap.
 #pragma once
 
 #include <atomic>
@@ -20,14 +22,16 @@
 
 namespace ashlar::runtime {
 
-// Each function may be called by any thread at any time, but for those that say otherwise. None throws.
+// Each function may be called by any thread at any time, but for those that say otherwise. None
+// throws.
 class reserve_heap {
  public:
   constexpr reserve_heap() noexcept = default;
   reserve_heap(const reserve_heap&) = delete;
   reserve_heap& operator=(const reserve_heap&) = delete;
 
-  /// Returns: a block, zero if it is to be `zeroed`; null when out of memory. Requires: alignment is a power of two.
+  /// Returns: a block, zero if it is to be `zeroed`; null when out of memory. Requires: alignment
+  /// is a power of two.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment,
                                bool zeroed = false) noexcept;
 
@@ -42,8 +46,8 @@ class reserve_heap {
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
   [[nodiscard]] bool is_live(const void* block) noexcept;
 
-  /// Effects: notes a block that is not of the reserve, or a cache whose thread has ended. Without memory
-  /// for a note it is lost.
+  /// Effects: notes a block that is not of the reserve, or a cache whose thread has ended. Without
+  /// memory for a note it is lost.
   void free_later(void* block, const char* call) noexcept { note(block, call); }
   void detach_later(process_heap::cache* own) noexcept { note(own, nullptr); }
   /// Effects: calls free(block, call) and detach(cache) for all that was noted.
@@ -61,8 +65,8 @@ class reserve_heap {
 
   /// Returns: whether the calling thread is inside, which a signal handler has interrupted.
   [[nodiscard]] static bool is_in_use_here() noexcept;
-  /// Effects: for the child of a fork: a heap that another thread was inside of serves no more. Requires: one
-  /// thread.
+  /// Effects: for the child of a fork: a heap that another thread was inside of serves no more.
+  /// Requires: one thread.
   void give_up_what_was_in_use() noexcept;
 
   /// Effects: gives free pages back. Returns: bytes.

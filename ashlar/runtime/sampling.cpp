@@ -54,7 +54,8 @@ struct {
          std::uint64_t{os::thread_number()} << 40;
 }
 
-/// Effects: an allocation of `size` leaves the gap. Returns: 0, or the mean of the gap that ends there.
+/// Effects: an allocation of `size` leaves the gap. Returns: 0, or the mean of the gap that ends
+/// there.
 [[nodiscard]] std::uint64_t gap_ended_at(std::size_t size) noexcept {
   const std::uint64_t every = sampled_every_now();
   return every != 0 && own_gap.ends_at(size, every, new_seed) ? every : 0;
@@ -88,7 +89,7 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
   return guards.allocate(size, alignment, zeroed, call, guards.side_for(self.turn));
 }
 
-// ---- files ----------------------------------------------------------------------------------------
+// ---- files --------------------------------------------------------------------------------------
 
 void complain(const char* path, int error) noexcept {
   if (the.has_complained.exchange(true, std::memory_order_relaxed)) return;
@@ -99,8 +100,8 @@ void complain(const char* path, int error) noexcept {
   os::write_to_stderr(line.data(), line.size());
 }
 
-/// Effects: writes a profile to the file that the environment names. What was forked adds its number
-/// to the name where that has none.
+/// Effects: writes a profile to the file that the environment names. What was forked adds its
+/// number to the name where that has none.
 void write_file() noexcept {
   if (the.is_writing.exchange(true, std::memory_order_acquire)) return;
   the.is_asked.store(false, std::memory_order_relaxed);
@@ -133,7 +134,7 @@ void note_signal(int) noexcept {
 
 }  // namespace
 
-// ---- calls ------------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
                         const char* call) noexcept {

@@ -1,5 +1,7 @@
-// runtime/sampling.hpp: one of so many bytes that the process allocates is sampled, with its call stack.
-// Layer: runtime. In the drop-in library alone: only there hits can be diverted (process_classes.hpp).
+// runtime/sampling.hpp: one of so many bytes that the process allocates is sampled, with its call
+// stack.
+// Layer: runtime. In the drop-in library alone: only there hits can be diverted
+// (process_classes.hpp).
 //
 //   a malloc --> its hit finds class 0, and misses
 //            --> hit_in_gap: the size leaves the thread's gap, and the true stack is popped
@@ -7,9 +9,9 @@
 //   a free   --> hits as ever; of a sampled block it misses, since its page has no class
 //   a realloc -> misses, and counts as a free and an allocation, wherever the block is afterwards
 //
-// While all calls miss anyway (checks, the hardened edition), any block can be a sampled one: then they
-// are served as ever, and noted.
-// Callers ask `is_drop_in` first, so that nothing here is needed elsewhere.
+// While all calls miss anyway (checks, the hardened edition), any block can be a sampled one: then
+// they are served as ever, and noted. Callers ask `is_drop_in` first, so that nothing here is
+// needed elsewhere.
 #pragma once
 
 #include <atomic>
@@ -38,14 +40,15 @@ extern constinit detail::sampled_blocks samples;
   return sampled_every_now() != 0;
 }
 
-/// Returns: whether a call about `block`, null for an allocation, may take a sample or end one. One load while nothing
-/// was ever sampled.
+/// Returns: whether a call about `block`, null for an allocation, may take a sample or end one. One
+/// load while nothing was ever sampled.
 [[nodiscard]] ASHLAR_HOT bool may_be_sampled(const void* block) noexcept {
   return samples.has_started() && (is_sampling() || samples.may_contain(block));
 }
 
 /// Returns: a block of the thread's cache, where a hit would have been one and is not sampled; null
-/// where that is for the rest of the miss: always while nothing is sampled, since no gap has room then.
+/// where that is for the rest of the miss: always while nothing is sampled, since no gap has room
+/// then.
 [[nodiscard]] ASHLAR_HOT void* hit_in_gap(std::size_t size, std::size_t alignment = 1) noexcept {
   if (!own_gap.has_room_for(size, sampled_every_now())) [[unlikely]]
     return nullptr;
@@ -58,13 +61,14 @@ extern constinit detail::sampled_blocks samples;
   return block;
 }
 
-/// Returns: a block, sampled if the gap ends at it; zero if it is to be `zeroed`; null when there is
-/// none. Requires: is_sampling(); no test scope counts.
+/// Returns: a block, sampled if the gap ends at it; zero if it is to be `zeroed`; null when there
+/// is none. Requires: is_sampling(); no test scope counts.
 [[nodiscard]] void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
                                       const char* call) noexcept;
 
-/// Effects: as reallocate, while sampling or of a block that may be sampled: each such call counts as
-/// a free and an allocation of `size`, also where the block stays. Requires: no test scope counts.
+/// Effects: as reallocate, while sampling or of a block that may be sampled: each such call counts
+/// as a free and an allocation of `size`, also where the block stays. Requires: no test scope
+/// counts.
 [[nodiscard]] void* reallocate_sampling(void* block, std::size_t size, const char* call) noexcept;
 
 /// Effects: `block`, which is about to be freed, is not sampled any more, if it was.
@@ -75,7 +79,8 @@ void end_sample(const void* block) noexcept;
 void note_resized(const void* block, std::size_t size) noexcept;
 
 /// Effects: from now on one of `every` bytes is sampled; 0: none. What was sampled stays known.
-/// Returns: 0, or the error's number: ENOMEM, ENOTSUP (a sanitizer's heap serves). Any thread, at any time.
+/// Returns: 0, or the error's number: ENOMEM, ENOTSUP (a sanitizer's heap serves). Any thread, at
+/// any time.
 [[nodiscard]] int sample(std::uint64_t every) noexcept;
 
 /// Effects: writes a profile to the file at `path`. Returns: 0, or the error's number: EINVAL where
@@ -84,7 +89,8 @@ void note_resized(const void* block, std::size_t size) noexcept;
 /// Effects: take(bytes, count, to) gets the profile. Returns: the same, or what take returned.
 [[nodiscard]] int write_samples(detail::profile_taker take, void* to) noexcept;
 
-/// Effects: does what the environment says. Requires: no other thread yet, and hits are as they stay.
+/// Effects: does what the environment says. Requires: no other thread yet, and hits are as they
+/// stay.
 void start_sampling(const sampling_settings& s) noexcept;
 /// Effects: the child of a fork has allocated nothing yet, and writes files of its own.
 void sample_after_fork() noexcept;

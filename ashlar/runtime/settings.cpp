@@ -49,7 +49,8 @@ void read_number(char** environment, const char* name, std::int64_t least, const
   errno = saved;
 }
 
-/// Effects: stores the variable's value, if it is a number of bytes up to 2^40 with or without a unit.
+/// Effects: stores the variable's value, if it is a number of bytes up to 2^40 with or without a
+/// unit.
 void read_bytes(char** environment, const char* name, const char* expected,
                 std::uint64_t& value) noexcept {
   const char* const text = find_setting(environment, name);
@@ -73,7 +74,8 @@ void read_bytes(char** environment, const char* name, const char* expected,
     complain(name, text, expected);
 }
 
-/// Returns: the value of the variable, which names a file that may be written; null if it names none.
+/// Returns: the value of the variable, which names a file that may be written; null if it names
+/// none.
 const char* read_file_to_write(char** environment, const char* name,
                                std::size_t path_max) noexcept {
   const char* const file = find_file_setting(environment, name);
@@ -127,11 +129,13 @@ detail::fault_settings read_fault_settings(char** environment) noexcept {
   return s;
 }
 
-/// Under full checks one of so many blocks is guarded. A guarded block's life is some 10 us of system calls and page
-/// faults: so they add less than a fifth to the 0.5 us of full checks without call stacks, and nothing that shows with
-/// them; and 4096 slots last for half a million live blocks.
+/// Under full checks one of so many blocks is guarded. A guarded block's life is some 10 us of
+/// system calls and page faults: so they add less than a fifth to the 0.5 us of full checks without
+/// call stacks, and nothing that shows with them; and 4096 slots last for half a million live
+/// blocks.
 constexpr std::size_t guarded_by_full_checks = 128;
-/// In a hardened process: some 2 ns a block. Blocks that live long keep their slots, of a page and more each.
+/// In a hardened process: some 2 ns a block. Blocks that live long keep their slots, of a page and
+/// more each.
 constexpr std::size_t guarded_by_hardening = 8192;
 constexpr std::size_t slots_by_hardening = 256;
 /// The same for guarded samples, which a process may have all the time.

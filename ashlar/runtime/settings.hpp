@@ -43,34 +43,35 @@ struct settings {
   detail::fault_settings faults;  ///< ASHLAR_FAULT, ASHLAR_FAULT_FORMAT, ASHLAR_FAULT_FILE
 };
 
-/// Whether this is the hardened library: what ASHLAR_HARDEN is where the environment does not say. settings.cpp alone is
-/// compiled twice, so other sources ask this.
+/// Whether this is the hardened library: what ASHLAR_HARDEN is where the environment does not say.
+/// settings.cpp alone is compiled twice, so other sources ask this.
 extern const bool is_hardened_edition;
 
-/// Returns: the process's environment: what the C library says, or, before it is set up, what `note_environment` was
-/// told; null when nobody knows it yet.
+/// Returns: the process's environment: what the C library says, or, before it is set up, what
+/// `note_environment` was told; null when nobody knows it yet.
 [[nodiscard]] char** process_environment() noexcept;
 void note_environment(char** environment) noexcept;
 
-/// Returns: the value of `name` in `environment` (an array like environ), or null when it is unset or empty. Not getenv,
-/// which may not work yet.
+/// Returns: the value of `name` in `environment` (an array like environ), or null when it is unset
+/// or empty. Not getenv, which may not work yet.
 [[nodiscard]] const char* find_setting(char** environment, const char* name) noexcept;
 
-/// Returns: as find_setting, of a variable that names a file. A process with more rights than its caller (set-user-ID)
-/// opens no file that the caller names: there one line on standard error says so, and it is null.
+/// Returns: as find_setting, of a variable that names a file. A process with more rights than its
+/// caller (set-user-ID) opens no file that the caller names: there one line on standard error says
+/// so, and it is null.
 [[nodiscard]] const char* find_file_setting(char** environment, const char* name) noexcept;
 
 /// Returns: whether `where` says where a control socket can be: "1" or a path.
 [[nodiscard]] bool is_control_place(const char* where) noexcept;
 
-/// Returns: which of `words` the variable `name` is; `usual` when it is unset or empty. If it is none
-/// of them, one line on standard error says what was `expected`, and `usual` stands.
+/// Returns: which of `words` the variable `name` is; `usual` when it is unset or empty. If it is
+/// none of them, one line on standard error says what was `expected`, and `usual` stands.
 [[nodiscard]] std::size_t read_word(char** environment, const char* name,
                                     std::initializer_list<const char*> words, const char* expected,
                                     std::size_t usual = 0) noexcept;
 
-/// Returns: the settings in `environment` (an array like environ), defaults where it says nothing. A
-/// value that cannot be read is reported in one line on standard error, and the default stands.
+/// Returns: the settings in `environment` (an array like environ), defaults where it says nothing.
+/// A value that cannot be read is reported in one line on standard error, and the default stands.
 [[nodiscard]] settings read_settings(char** environment) noexcept;
 
 }  // namespace ashlar::runtime

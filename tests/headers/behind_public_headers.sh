@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # A program compiles the heap's hits and nothing else of the heap: no public header includes another
-# header of the heap, or one of the checks. Behind allocator.hpp are at most 1,900 lines of ours.
+# header of the heap, or one of the checks. Behind allocator.hpp are few lines of ours, comments left out.
 # Usage: behind_public_headers.sh ROOT COMPILER
 set -euo pipefail
 root=$(cd "$1" && pwd)
 compiler=$2
-lines_max=1950
+lines_max=1300
 seen='^ashlar/(heap/(block_sign|block_tables|class_table|hit_path|run)|instance/(heap|heap_body)|runtime/(hit_path|process_classes))\.hpp$'
 
 behind() { # behind HEADER: our headers that it includes, at any depth, and itself, relative to ROOT
@@ -26,7 +26,7 @@ for header in ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/a
 done
 
 mapfile -t headers < <(behind ashlar/adapt/allocator.hpp)
-lines=$(cat "${headers[@]}" | wc -l)
-echo "ashlar/adapt/allocator.hpp: ${#headers[@]} headers, $lines lines; at most $lines_max are allowed"
+lines=$(cat "${headers[@]}" | grep -cvE '^\s*(//|$)')
+echo "ashlar/adapt/allocator.hpp: ${#headers[@]} headers, $lines lines of code; at most $lines_max are allowed"
 [ "$lines" -gt 0 ] && [ "$lines" -le "$lines_max" ] || status=1
 exit "$status"
