@@ -6,7 +6,7 @@ set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libssl-dev libdw-dev libcpp-httplib-dev"
-  [test]="libgtest-dev catch2 doctest-dev abigail-tools libbenchmark-dev clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev clang-14 libstdc++-12-dev-arm64-cross valgrind gdb python3 sqlite3 git perl redis-server redis-tools spin libpython3.11-testsuite php-cli libboost-dev libfoonathan-memory-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev libdebuginfod1"
+  [test]="libgtest-dev catch2 doctest-dev abigail-tools libbenchmark-dev clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev clang-14 libstdc++-12-dev-arm64-cross valgrind gdb python3 sqlite3 git perl redis-server redis-tools prometheus spin libpython3.11-testsuite php-cli libboost-dev libfoonathan-memory-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev libdebuginfod1"
   [demo]="python3 sqlite3"
   [programs]="python3 g++ sqlite3 redis-server redis-tools git perl lua5.4 ruby ghostscript z3"
   [bench]="libbenchmark-dev libcapstone-dev python3 valgrind strace time libjemalloc2 libtcmalloc-minimal4 libtbbmalloc2 libclang-rt-19-dev libboost-dev libfoonathan-memory-dev"
@@ -47,7 +47,7 @@ command -v apt-get >/dev/null || {
     "(packaging/README.md: another Linux)" >&2
   exit 1
 }
-echo "setup: installing ${missing[*]}"
+echo "setup: installing ${#missing[@]} packages and what they need, and starting none of their services: ${missing[*]}"
 sudo=""
 if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null || {
@@ -57,9 +57,20 @@ if [ "$(id -u)" -ne 0 ]; then
   sudo=sudo
 fi
 log=$(mktemp)
+# Debian starts and enables what is a service. Whoever builds ashlar wants the programs alone.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+  $sudo chmod 755 "$policy"
+  trap '$sudo rm -f "$policy"' EXIT
+fi
 if ! { $sudo apt-get update -qq && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
   tail -n 20 "$log" >&2
   echo "setup: installation failed (whole log: $log)" >&2
   exit 1
 fi
 rm -f "$log"
+for unit in redis-server.service:redis-server prometheus.service:prometheus phpsessionclean.timer:php-cli; do
+  ! command -v systemctl >/dev/null || ! printf '%s\n' "${missing[@]}" | grep -qx "${unit#*:}" ||
+    $sudo systemctl --no-reload disable "${unit%:*}" >/dev/null 2>&1 || true
+done
