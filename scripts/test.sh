@@ -4,7 +4,7 @@
 # A step is a preset of CMakePresets.json, or one with "-all" behind it (see configure below), or format, lint, lint-all
 # (scripts/lint.sh), or fuzz (each harness for 30 s).
 # Default: format library asan-ubsan tsan.
-# --premerge: what a merge passes besides: premerge asan-ubsan-premerge clang pages-64k lint fuzz.
+# --premerge: what a merge passes besides: premerge asan-ubsan-premerge clang lint fuzz.
 # --ports: other systems and processors, with 8 GB of memory for each process.
 # --all: the steps with "-all", which build and run what takes too long for every merge; lint-all has clang's analyzer.
 # While a step's tests run, the next one is built: tests wait for threads, clocks and system calls, and a processor is free.
@@ -16,7 +16,7 @@ allowed_seconds=600  # on two processors: whoever changes a line waits for it
 case ${1-} in
   --premerge)
     shift
-    steps=(premerge asan-ubsan-premerge clang pages-64k lint fuzz)
+    steps=(premerge asan-ubsan-premerge clang lint fuzz)
     allowed_seconds=1500
     ;;
   --ports)
@@ -27,7 +27,7 @@ case ${1-} in
     ;;
   --all)
     shift
-    steps=(release-all clang-all asan-ubsan-all tsan-all lint-all)
+    steps=(release-all clang-all asan-ubsan-all tsan-all pages-64k lint-all)
     allowed_seconds=3600
     ;;
 esac
