@@ -63,6 +63,7 @@ class large_blocks : public page_supply<Space, Mutex> {
   void close_freed(closing which) noexcept {
     const std::lock_guard guard(mutex_);
     closing_ = which;
+    space_.prefer_guards(which == closing::always);
     this->let_closed_wait(which == closing::always  ? closed_wait_max
                           : which == closing::first ? first_pages_max
                                                     : 0);
@@ -226,8 +227,8 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// So many pages may still be closed by closing::first: what a process pays for them, it pays
   /// once.
   std::uint32_t first_pages_left_ = first_pages_max;
-  /// So many blocks still get a closed page behind them by closing::first. One costs a system call,
-  /// and on Linux before 6.13 two mappings.
+  /// So many blocks still get a closed page behind them by closing::first. One costs a system call
+  /// and two mappings.
   std::uint32_t fences_left_ = 128;
   /// A freed block of more pages than this whose mapping is split gives its memory back at once: it
   /// grew in steps, and what it had is much to hold for somebody else.

@@ -50,12 +50,16 @@ class sealable : public Space {
   [[nodiscard]] bool close(void* p, std::size_t bytes) noexcept {
     return !is_sealed() && Space::close(p, bytes);
   }
-  /// As close, for a page between others: without a mapping of its own, if the space has such.
+  /// As close, for few pages between others: without a mapping of their own, if the space has such
+  /// and they are preferred.
   [[nodiscard]] bool guard(void* p, std::size_t bytes) noexcept {
     if constexpr (has_guards)
-      if (!is_sealed() && Space::guard(p, bytes)) return true;
+      if (prefers_guards_ && !is_sealed() && Space::guard(p, bytes)) return true;
     return close(p, bytes);
   }
+  /// Effects: from now on `guard` does so or not. Mappings cost at each fork. But who copies a mapping
+  /// page by page may stop at a guarded one, as gdb does when it writes a core file.
+  void prefer_guards(bool on) noexcept { prefers_guards_ = on; }
   /// As commit, for pages that were closed or guarded.
   [[nodiscard]] bool reopen(void* p, std::size_t bytes) noexcept {
     if constexpr (has_guards) Space::unguard(p, bytes);
@@ -67,6 +71,7 @@ class sealable : public Space {
 
  private:
   std::atomic<bool> sealed_{false};
+  bool prefers_guards_ = false;
 };
 
 }  // namespace ashlar::detail
