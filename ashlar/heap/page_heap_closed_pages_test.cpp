@@ -219,13 +219,13 @@ TEST(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
   closing_heap m(space, closing::first);
   const auto behind = [&m](const run* r) { return m.heap().address_of(*r) + r->pages * page_size; };
   std::vector<run*> made;
-  for (int i = 0; i < 134; ++i) made.push_back(m.new_large(50, 1));
-  for (int i = 0; i < 128; ++i) {
+  for (std::size_t i = 0; i < 134; ++i) made.push_back(m.new_large(50, 1));
+  for (std::size_t i = 0; i < 128; ++i) {
     EXPECT_TRUE(is_accessible(behind(made[i]) - 1)) << i;
     EXPECT_FALSE(is_accessible(behind(made[i]))) << i;
     EXPECT_EQ(made[i]->pages, 50u) << i;
   }
-  for (int i = 128; i < 133; ++i) EXPECT_TRUE(is_accessible(behind(made[i]))) << i;
+  for (std::size_t i = 128; i < 133; ++i) EXPECT_TRUE(is_accessible(behind(made[i]))) << i;
   m.audit();
   // A block grows over its closed page, and one that leaves takes it along: there is no hole in
   // what is free.
@@ -234,7 +234,7 @@ TEST(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
   EXPECT_EQ(made[1]->pages, 80u);
   EXPECT_TRUE(is_accessible(behind(made[1]) - 1));
   m.audit();
-  for (int i = 3; i < 128; ++i) m.drop(made[i]);
+  for (std::size_t i = 3; i < 128; ++i) m.drop(made[i]);
   m.audit();
   run* const all = m.new_large(16 * 51, 1);
   EXPECT_LT(m.heap().address_of(*all), m.heap().address_of(*made[133])) << "no addresses were lost";
