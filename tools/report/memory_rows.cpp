@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -112,12 +113,12 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
     if (part.kind == memory_kind::anonymous) anonymous += part.bytes;
     if (part.kind == memory_kind::recorder) recorder += part.bytes;
   }
-  std::stable_sort(all.rows.begin() + static_cast<std::ptrdiff_t>(first), all.rows.end(),
-                   [](const memory_row& a, const memory_row& b) { return a.bytes > b.bytes; });
+  const auto is_before = [](const auto& a, const auto& b) {
+    return std::tie(b.bytes, a.name) < std::tie(a.bytes, b.name);
+  };
+  std::sort(all.rows.begin() + static_cast<std::ptrdiff_t>(first), all.rows.end(), is_before);
   for (memory_row& row : all.rows)  // names may have joined what was apart
-    std::stable_sort(
-        row.parts.begin(), row.parts.end(),
-        [](const resident_part& a, const resident_part& b) { return a.bytes > b.bytes; });
+    std::sort(row.parts.begin(), row.parts.end(), is_before);
   add(memory.peak - memory.resident, "at the peak itself, between two looks");
   std::erase_if(all.rows, [](const memory_row& row) { return row.bytes == 0; });
   const double own = static_cast<double>(memory.resident - recorder);

@@ -383,7 +383,7 @@ TEST(Definitions, MappingsComeBackAndBrokenOnesAreFaults) {
   EXPECT_EQ(fault_in(3, 1000, payload), "a mapping without its figures");
   EXPECT_EQ(fault_in(1, 1000, payload), "bytes behind the last mapping");
   std::string column;
-  for (const std::uint64_t each : {0, 4, 0, 1}) put_varint(column, each);
+  for (const std::uint64_t each : {0u, 4u, 0u, 1u}) put_varint(column, each);
   for (const std::uint64_t each :
        {std::uint64_t{0}, std::uint64_t{2}, UINT64_MAX, std::uint64_t{1}})
     put_varint(column, each);

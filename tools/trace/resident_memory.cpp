@@ -78,12 +78,11 @@ void resident_counter::forget(std::uint64_t time) {
 /// Returns: what the program had mapped by itself when the look was taken, by address.
 /// None overlap.
 std::map<std::uint64_t, own_mapping> resident_counter::mapped_then() const {
-  std::vector<own_mapping> all = from_.mappings();
-  std::stable_sort(all.begin(), all.end(),
-                   [](const own_mapping& a, const own_mapping& b) { return a.time < b.time; });
+  std::multimap<std::uint64_t, own_mapping> all;  // by time; equal ones stay in order
+  for (const own_mapping& each : from_.mappings()) all.emplace(each.time, each);
   std::map<std::uint64_t, own_mapping> now;
-  for (const own_mapping& each : all) {
-    if (each.time <= image_time_ || each.time > look_time_) continue;
+  for (const auto& [time, each] : all) {
+    if (time <= image_time_ || time > look_time_) continue;
     const std::uint64_t end = each.begin + each.bytes;
     // What lay there before keeps what is on both sides.
     auto at = now.upper_bound(each.begin);
