@@ -12,11 +12,15 @@
 namespace ashlar::files {
 namespace {
 
-// Returns: why it could not be written; empty: it was.
-std::string write_file(const std::string& path, const std::string& contents) {
+// Returns: why it could not be written; empty: it was. A file that `is_ours` is replaced whatever
+// is in it.
+std::string write_file(const std::string& path, const std::string& contents, bool is_ours) {
   try {
     replaced_files file;
-    file.prepare("-o", path);
+    if (is_ours)
+      file.prepare_input("-o", path);
+    else
+      file.prepare("-o", path);
     file.commit({contents}, reaches_disk::before_the_name);
     return {};
   } catch (const std::exception& error) {
@@ -43,9 +47,11 @@ void background_files::write_what_comes() {
     changed_.wait(hold, [this] { return is_last_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
     const auto next = waiting_.extract(waiting_.begin());
+    const bool is_ours = written_.contains(next.key());
     hold.unlock();
-    std::string failure = write_file(next.key(), next.mapped());
+    std::string failure = write_file(next.key(), next.mapped(), is_ours);
     hold.lock();
+    if (failure.empty()) written_.insert(next.key());
     const auto [known, is_new] = failures_.try_emplace(next.key());
     if (is_new && !failure.empty())
       fmt::print(stderr, "ashlar: warning: {}; it is tried again the next time\n", failure);

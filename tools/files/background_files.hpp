@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,7 +37,8 @@ class background_files {
   std::condition_variable changed_;
   std::map<std::string, std::string> waiting_;  // path -> contents
   std::map<std::string, std::string>
-      failures_;  // path -> why the last try failed; empty: it did not
+      failures_;                   // path -> why the last try failed; empty: it did not
+  std::set<std::string> written_;  // by this, so they are replaced
   bool is_last_ = false;
   std::thread writer_;  // from the first file on
 };

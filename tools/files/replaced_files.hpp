@@ -76,7 +76,8 @@ class replaced_files {
   // these, and has nothing but what may_be_replaced(). "-" is standard output. Throws: command_error
   // that names `option` and the path.
   void prepare(std::string_view option, const std::string& path);
-  // The same of a file that is an input and is replaced by what is made of it.
+  // The same of a file that is replaced whatever is in it: an input, by what is made of it, or one
+  // that was written before.
   void prepare_input(std::string_view option, const std::string& path);
   // Whether one of them is standard output, which has no text then.
   [[nodiscard]] bool has_standard_output() const;
