@@ -127,8 +127,9 @@ resident_memory resident_counter::finish() {
     std::uint64_t rest = bytes;
     for (const auto& [size, stack] : shares) {
       const double share = static_cast<double>(size) / static_cast<double>(mapped);
-      const std::uint64_t part = std::min(
-          {rest, size, static_cast<std::uint64_t>(share * static_cast<double>(bytes) + 0.5)});
+      // A trace may say figures that no process has.
+      const double most = std::min(share * static_cast<double>(bytes) + 0.5, 0x1p63);
+      const std::uint64_t part = std::min({rest, size, static_cast<std::uint64_t>(most)});
       parts[{of.kind, of.name, stack}] += part;
       rest -= part;
     }
