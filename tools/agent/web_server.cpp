@@ -108,7 +108,7 @@ class web_server {
       return may_ask(request, to) ? httplib::Server::HandlerResponse::Unhandled
                                   : httplib::Server::HandlerResponse::Handled;
     });
-    http_.set_exception_handler([](const Request&, Response& to, std::exception_ptr) {
+    http_.set_exception_handler([](const Request&, Response& to, const std::exception_ptr&) {
       refuse(to, 500, "the agent could not do it");
     });
     http_.Get("/healthz", [](const Request&, Response& to) {

@@ -83,6 +83,7 @@ class page_picture {
     }
     pages.erase(findings::stack_sites::nobody);
     std::vector<std::pair<std::uint64_t, std::uint32_t>> most;
+    most.reserve(pages.size());
     for (const auto& [line, count] : pages) most.emplace_back(count, line);
     std::sort(most.rbegin(), most.rend());
     for (std::size_t i = 0; i < std::min(most.size(), lines_in_picture); ++i)

@@ -29,8 +29,10 @@ struct named_profile {
 /// How names are put in.
 struct naming {
   /// Whether a file may be opened to look for names; none: any. Of others no call has one.
+  // NOLINTNEXTLINE(readability-redundant-member-init)
   std::function<bool(const std::string& path)> may_read = {};
-  std::string_view shown_first = {};  ///< the value that readers show first; empty: as it was
+  /// The value that readers show first; empty: as it was.
+  std::string_view shown_first = {};  // NOLINT(readability-redundant-member-init)
 };
 
 /// Returns: the profile with the names that the files of this machine tell; nothing where `bytes` are
