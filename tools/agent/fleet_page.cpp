@@ -88,6 +88,7 @@ read_profile read(std::string_view bytes) {
 
 std::string fleet_json(const fleet_look& now, const fleet& all) {
   std::vector<const process_figures*> rows;
+  rows.reserve(now.processes.size());
   for (const process_figures& each : now.processes) rows.push_back(&each);
   std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) {
     return a->total.resident_bytes != b->total.resident_bytes

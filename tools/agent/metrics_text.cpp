@@ -88,6 +88,7 @@ const char* content_type(metrics_format format) {
 std::string metrics_text(const fleet_look& of, metrics_format format) {
   metrics_writer to(format);
   std::vector<std::string> labels;
+  labels.reserve(of.processes.size());
   for (const process_figures& p : of.processes) labels.push_back(labels_of(p));
   const auto each = [&](auto value) {
     for (std::size_t i = 0; i < labels.size(); ++i) to.sample(labels[i], value(of.processes[i]));

@@ -124,6 +124,7 @@ void pin_replay::count(const trace::step& s) {
 
 std::vector<pin_saving> pin_replay::at_end() const {
   std::vector<pin_saving> now;
+  now.reserve(pools_.size());
   for (std::size_t i = 0; i < pools_.size(); ++i)
     now.push_back(
         {static_cast<std::int64_t>(only_[i] - pools_[i].pages()), held_pages_, classes_.pages()});

@@ -51,7 +51,7 @@ class memory_looks {
   bool is_known_ = false;      // it was: this is the process
   std::uint64_t sampled_ = 0;  // by the last look with mappings, as a sample says it
   std::uint64_t before_ = 0;   // what the sample before said
-  clock::time_point begun_{};
+  clock::time_point begun_;
   clock::duration spent_{};
   std::vector<memory_look> samples_;
   std::uint64_t last_sample_ = 0;

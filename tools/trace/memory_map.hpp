@@ -19,7 +19,8 @@ namespace ashlar::trace {
 
 // As substr(), which throws: no C++ library is linked to what is recorded.
 constexpr std::string_view first_of(std::string_view text, std::size_t count) {
-  return {text.data(), std::min(count, text.size())};
+  text.remove_suffix(text.size() - std::min(count, text.size()));
+  return text;
 }
 constexpr std::string_view behind(std::string_view text, std::size_t count) {
   text.remove_prefix(std::min(count, text.size()));
@@ -147,7 +148,7 @@ class memory_map {
       of.kind = kind;
       text = behind(text, text.find_first_not_of('/'));
       of.length = static_cast<std::uint8_t>(std::min(text.size(), sizeof of.name));
-      std::copy_n(text.data(), of.length, of.name);
+      std::copy_n(text.begin(), of.length, of.name);
     };
     const std::string_view file = behind(name, name.rfind('/') + 1);
     if (starts("[heap]")) return found(memory_kind::heap, {});
