@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view first_line = "ashlar-trace-text 1";
 
-constexpr std::array<std::pair<event_kind, std::string_view>, 20> names{{
+constexpr std::array<std::pair<event_kind, std::string_view>, 20> event_names{{
     {event_kind::by_malloc, "malloc"},
     {event_kind::by_calloc, "calloc"},
     {event_kind::by_realloc, "realloc"},
@@ -41,7 +41,7 @@ constexpr std::array<std::pair<event_kind, std::string_view>, 20> names{{
 }};
 
 std::optional<event_kind> kind_of(std::string_view name) {
-  for (const auto& [kind, text] : names)
+  for (const auto& [kind, text] : event_names)
     if (text == name) return kind;
   return std::nullopt;
 }
@@ -339,7 +339,7 @@ bool is_plain(char c) {
 }  // namespace
 
 std::string_view name_of(event_kind kind) {
-  for (const auto& [known, text] : names)
+  for (const auto& [known, text] : event_names)
     if (known == kind) return text;
   return {};
 }
