@@ -7,8 +7,8 @@
 //   run_store     the runs themselves: free ones by length, cutting, merging, headroom
 //
 // In a hardened process a closed page lies behind each slab: a page that no access is possible to.
-// What runs past a slab's last block ends there. It is the last page of the slab's run, and of no
-// class.
+// By default one lies behind the first slabs of one block. What runs past a slab's last block ends
+// there. It is the last page of the slab's run, and of no class.
 //
 //   | slab of 64-byte blocks | closed page | slab of 1 KiB blocks | closed page | ...
 //

@@ -57,8 +57,9 @@ class sealable : public Space {
       if (prefers_guards_ && !is_sealed() && Space::guard(p, bytes)) return true;
     return close(p, bytes);
   }
-  /// Effects: from now on `guard` does so or not. Mappings cost at each fork. But who copies a mapping
-  /// page by page may stop at a guarded one, as gdb does when it writes a core file.
+  /// Effects: from now on `guard` does so or not. A fork copies each mapping. But a program that
+  /// reads a mapping from outside may stop at a guarded page, as gdb does when it writes a core
+  /// file.
   void prefer_guards(bool on) noexcept { prefers_guards_ = on; }
   /// As commit, for pages that were closed or guarded.
   [[nodiscard]] bool reopen(void* p, std::size_t bytes) noexcept {
