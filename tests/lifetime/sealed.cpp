@@ -145,7 +145,8 @@ MODE(no_system_call) {
   return 0;
 }
 
-MODE(no_page_fault) {
+/// The page faults of 200,000 steps in a process that sealed its heap.
+long faults_when_sealed() {
   REQUIRE(ashlar_prefault(prefaulted, 0) == 0);
   ashlar_seal();
   std::memset(static_cast<void*>(blocks.data()), 0, sizeof blocks);
@@ -157,10 +158,27 @@ MODE(no_page_fault) {
   static_cast<void>(churn_process_heap(100));  // the test's own code and stack
   const auto before = faults();
   REQUIRE(churn_process_heap(200'000) == 0);
-  const auto after = faults();
-  std::printf("%ld page faults in 200000 steps\n", after - before);
-  REQUIRE(after == before);
-  return 0;
+  return faults() - before;
+}
+
+MODE(no_page_fault) {
+  // A kernel that moves a page (compaction, huge pages) makes a fault that is nobody's. A page the
+  // heap did not touch makes one in each fresh process, so one of three has to be without.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const pid_t child = ::fork();  // nothing has used the heap yet
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const long faults = faults_when_sealed();
+      std::printf("%ld page faults in 200000 steps\n", faults);
+      std::fflush(stdout);
+      ::_exit(faults == 0 ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 0) return 0;
+  }
+  return 1;
 }
 
 MODE(instance) {
