@@ -26,6 +26,7 @@
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/counting.hpp>
 #include <ashlar/core/lock_policy.hpp>
+#include <ashlar/os/mutex.hpp>
 
 // As the document's tests do.
 template <class T>
@@ -275,6 +276,9 @@ TEST(MemoryPoolAllocator, threads_share_it) {
 // Built before main and ended after it: the lists are constant-initialised and never destroyed.
 std::list<int, Allocator<int>> early(1000, 7);
 static_assert(std::is_trivially_destructible_v<ashlar::compat::shared_refill_lists<128, 8>>);
+static_assert(
+    std::is_same_v<ashlar::compat::shared_refill_lists<128, 8>::lock_type, ashlar::os::mutex>,
+    "any number of threads share it");
 
 TEST(MemoryPoolAllocator, static_containers) {
   EXPECT_EQ(early.size(), 1000u);
