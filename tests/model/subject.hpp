@@ -69,6 +69,9 @@ struct kind {
   std::function<std::unique_ptr<subject>(const char* name, std::size_t threads, draw choices)> make;
 };
 
+/// A thread holds no more blocks than that in any component: a short program then frees what it allocated.
+inline std::size_t slots_max = SIZE_MAX;
+
 struct request {
   std::size_t size;
   std::size_t alignment = 1;
@@ -159,7 +162,7 @@ class subject_of final : public subject {
 
  private:
   struct part {
-    ledger held{Face::slots};
+    ledger held{std::min(Face::slots, slots_max)};
     std::mutex post;
     std::vector<block> mail;  ///< blocks that other threads gave, and that are freed here
     std::atomic<bool> has_mail{false};
@@ -274,5 +277,21 @@ std::vector<kind> heap_kinds();
 std::vector<kind> pool_kinds();
 std::vector<kind> set_kinds();
 std::vector<kind> arena_kinds();
+
+/// Returns: all kinds that the program has; MODEL_OF_HEAPS: it has no pools and arenas.
+inline std::vector<kind> all_kinds() {
+  std::vector<kind> all;
+  for (const auto& kinds : {
+           process_kinds,
+           heap_kinds,
+#ifndef MODEL_OF_HEAPS
+           pool_kinds,
+           set_kinds,
+           arena_kinds,
+#endif
+       })
+    for (kind& k : kinds()) all.push_back(std::move(k));
+  return all;
+}
 
 }  // namespace model
