@@ -1,4 +1,4 @@
-// bench/classic/originals/xallocator.hpp: the algorithm of "Replace malloc/free with a Fast Fixed
+// bench/classic/original_xallocator.hpp: the algorithm of "Replace malloc/free with a Fast Fixed
 // Block Memory Allocator", written from that document's description, to measure against. Not for
 // programs: the document's faults are in it (docs/classic.md lists them).
 //
