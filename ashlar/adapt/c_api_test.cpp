@@ -64,6 +64,8 @@ TEST(XMalloc, SuccessKeepsErrno) {
 TEST(XFree, KeepsErrnoAndTakesNull) {
   std::vector<void*> blocks;
   for (int i = 0; i < 5000; ++i) blocks.push_back(xmalloc(i % 50 == 0 ? 60'000 : 300));
+  for (const std::size_t size : {8u, 100'000u, 3u << 20, 64u << 20})
+    blocks.push_back(xmalloc(size));
   errno = 1234;
   xfree(nullptr);
   for (void* block : blocks) xfree(block);
@@ -151,13 +153,17 @@ TEST(XRealloc, KeepsContentsAndTheOldBlockOnFailure) {
     ASSERT_NE(p, nullptr);
     ASSERT_EQ(std::memcmp(p, "123456789", 10), 0) << size;
   }
-  errno = 0;
-  EXPECT_EQ(xrealloc(p, too_much), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
-  errno = 0;
-  EXPECT_EQ(xrealloc(p, too_much / 2), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
-  EXPECT_EQ(std::memcmp(p, "123456789", 10), 0);
+  for (const std::size_t size : {10u, 5000u, 40'000u, 20u << 20}) {
+    p = static_cast<char*>(xrealloc(p, size));
+    ASSERT_NE(p, nullptr);
+    for (const std::size_t huge : {too_much + 0, too_much / 2}) {
+      errno = 0;
+      EXPECT_EQ(xrealloc(p, huge), nullptr) << size;
+      EXPECT_EQ(errno, ENOMEM) << size;
+    }
+    EXPECT_GE(xusable_size(p), size);
+    EXPECT_EQ(std::memcmp(p, "123456789", 10), 0) << size;
+  }
   xfree(p);
 }
 

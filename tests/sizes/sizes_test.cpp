@@ -1,9 +1,6 @@
-// Small domains are tested exhaustively: every size to 64 KiB that can differ from its neighbours, every alignment to 4 MiB,
-// on the C face. What is refused is in adapt/c_api_test.cpp.
-#include <algorithm>
-#include <cerrno>
+// Small domains are tested exhaustively: every size to 64 KiB that can differ from its neighbours, on the C face.
+// What is refused, and alignments to 4 MiB, are in adapt/c_api_test.cpp; alignment_test.cpp has every entry point.
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <tests/support/extent.hpp>
 #include <tests/support/pattern.hpp>
@@ -31,13 +28,6 @@ std::size_t next_size(std::size_t size) {
   if (size < 1100 || (support::tests_all && !support::sanitized) || size % granule == 0)
     return size + 1;
   return (size / granule + support::step(std::size_t{7})) * granule;
-}
-
-/// Hides a value from the compiler, which would warn about what these tests do on purpose.
-template <class T>
-T opaque(T value) {
-  volatile T hidden = value;
-  return hidden;
 }
 
 TEST(Sizes, EverySizeGivesAnAlignedBlockWithLittleSlack) {
@@ -166,97 +156,6 @@ TEST(Sizes, ALargeBlockGrowsStepByStep) {
     ASSERT_EQ(support::find_damage(block, 1, size), size);
   }
   xfree(block);
-}
-
-TEST(Sizes, EveryAlignmentHoldsForEverySize) {
-  std::vector<std::size_t> sizes = {0};
-  for (std::size_t power = 1; power <= 4 * mebibyte; power *= 2) {
-    for (const std::size_t size : {power - 1, power, power + 1, power + power / 2}) {
-      sizes.push_back(size);
-    }
-  }
-  for (std::size_t alignment = 1; alignment <= 4 * mebibyte; alignment *= 2) {
-    std::vector<void*> blocks;
-    for (const std::size_t size : sizes) {
-      void* block = xaligned_alloc(alignment, size);
-      ASSERT_NE(block, nullptr) << alignment << ", " << size;
-      ASSERT_EQ(number(block) % alignment, 0u) << alignment << ", " << size;
-      ASSERT_EQ(number(block) % 16, 0u) << alignment << ", " << size;
-      ASSERT_GE(xusable_size(block), size) << alignment << ", " << size;
-      const std::size_t touched = size < 4096 ? size : 4096;
-      support::fill_pattern(block, alignment + size, touched);
-      if (size != 0) static_cast<unsigned char*>(block)[size - 1] ^= 0xff;
-      blocks.push_back(block);
-    }
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      if (sizes[i] != 0) static_cast<unsigned char*>(blocks[i])[sizes[i] - 1] ^= 0xff;
-      const std::size_t touched = sizes[i] < 4096 ? sizes[i] : 4096;
-      ASSERT_EQ(support::find_damage(blocks[i], alignment + sizes[i], touched), touched)
-          << alignment << ", " << sizes[i];
-      if (i % 2 == 0) {
-        xfree(blocks[i]);
-      } else {  // an aligned block may be reallocated like any other
-        void* block = xrealloc(blocks[i], sizes[i] + 100);
-        ASSERT_NE(block, nullptr);
-        ASSERT_EQ(support::find_damage(block, alignment + sizes[i], touched), touched)
-            << "realloc after " << alignment << ", " << sizes[i];
-        xfree(block);
-      }
-    }
-  }
-}
-
-TEST(Sizes, AReallocThatFailsLeavesTheBlockAlone) {
-  for (const std::size_t size : {1u, 64u, 5000u, 40'000u, 1u << 20, 20u << 20}) {
-    void* block = xmalloc(size);
-    ASSERT_NE(block, nullptr);
-    support::fill_pattern(block, size, size);
-    for (const std::size_t huge :
-         {SIZE_MAX, SIZE_MAX - 15, static_cast<std::size_t>(PTRDIFF_MAX)}) {
-      errno = 0;
-      ASSERT_EQ(xrealloc(block, opaque(huge)), nullptr) << size;
-      EXPECT_EQ(errno, ENOMEM) << size;
-    }
-    ASSERT_GE(xusable_size(block), size);
-    ASSERT_EQ(support::find_damage(block, size, size), size);
-    xfree(block);
-  }
-}
-
-TEST(Sizes, ReallocOfNullAllocatesAndToZeroFrees) {
-  void* block = xrealloc(nullptr, 100);
-  ASSERT_NE(block, nullptr);
-  ASSERT_GE(xusable_size(block), 100u);
-  EXPECT_EQ(xrealloc(block, 0), nullptr);
-  const std::size_t before = support::resident_bytes();
-  // If size 0 did not free, these would be 1.6 GB.
-  for (int i = 0; i < 400'000; ++i) {
-    auto* page = static_cast<unsigned char*>(xmalloc(4096));
-    ASSERT_NE(page, nullptr);
-    page[i % 4096] = 1;
-    ASSERT_EQ(xrealloc(page, 0), nullptr);
-  }
-  EXPECT_LT(support::resident_bytes(), before + 128 * mebibyte);
-}
-
-TEST(Sizes, FreeKeepsErrno) {
-  for (const std::size_t size : {8u, 500u, 30'000u, 100'000u, 3u << 20, 64u << 20}) {
-    std::vector<void*> blocks;
-    for (int i = 0; i < (size > 200'000 ? 3 : 300); ++i) {
-      blocks.push_back(xmalloc(size));
-      ASSERT_NE(blocks.back(), nullptr);
-      static_cast<unsigned char*>(blocks.back())[size - 1] = 1;
-    }
-    for (void* block : blocks) {
-      errno = 4711;
-      xfree(block);
-      ASSERT_EQ(errno, 4711) << size;
-    }
-  }
-  errno = 4711;
-  xfree(nullptr);
-  EXPECT_EQ(errno, 4711);
-  EXPECT_EQ(xusable_size(nullptr), 0u);
 }
 
 }  // namespace
