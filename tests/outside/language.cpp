@@ -15,11 +15,22 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <tests/support/container_programs.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "outside.h"
+
+// containers_of_every_kind: Every standard container and strings, each beside a model that does the same.
+namespace containers_of_every_kind {
+static int run() {
+  for (unsigned seed = 1; seed <= 4; ++seed)
+    support::run_containers(std::allocator<int>(), seed, 600);
+  puts("all as their models");
+  return 0;
+}
+}  // namespace containers_of_every_kind
 
 // coroutines_end_elsewhere: Frames of coroutines are allocated in one thread, resumed in a second one, and destroyed in a third one.
 namespace coroutines_end_elsewhere {
@@ -532,6 +543,7 @@ static int run() {
 }  // namespace stacks_that_come_and_go
 
 static const struct program programs[] = {
+    {"containers_of_every_kind", containers_of_every_kind::run},
     {"coroutines_end_elsewhere", coroutines_end_elsewhere::run},
     {"deaths_are_the_programs_own", deaths_are_the_programs_own::run},
     {"exceptions_when_memory_is_short", exceptions_when_memory_is_short::run},

@@ -2,9 +2,9 @@
 """Runs an unmodified program twice, on the system's allocator and on the library, and compares what
 comes out byte for byte: standard output, exit code and the files that matter.
 
-usage: run_program.py NAME LIBRARY [FILE]
+usage: run_program.py NAME LIBRARY
 
-NAME is one of the functions below. Databases and git are in long_programs.py. FILE is what some of them need (our own program).
+NAME is one of the functions below. Databases and git are in long_programs.py.
 Exit code 77: the program is not installed. Everything happens in a temporary directory.
 """
 import os
@@ -149,11 +149,6 @@ def bash(world):
     world.run([program("bash"), "--norc", "script.sh"])
 
 
-def containers(world):
-    for _ in range(2):
-        world.run([EXTRA])
-
-
 # ---- php ----
 
 PHP_OBJECTS = r"""
@@ -182,9 +177,8 @@ def php(world):
 
 
 PROGRAMS = {f.__name__: f for f in
-            (python3, bash, containers, php)}
-REQUIRED = {"python3", "containers"}
-EXTRA = None
+            (python3, bash, php)}
+REQUIRED = {"python3"}
 
 
 def compare(name, scenario, library, timeout=TIMEOUT):
@@ -220,11 +214,9 @@ def compare(name, scenario, library, timeout=TIMEOUT):
 
 
 def main():
-    global EXTRA
-    if len(sys.argv) not in (3, 4) or sys.argv[1] not in PROGRAMS:
-        sys.exit(f"usage: {sys.argv[0]} {{{','.join(PROGRAMS)}}} LIBRARY [FILE]")
+    if len(sys.argv) != 3 or sys.argv[1] not in PROGRAMS:
+        sys.exit(f"usage: {sys.argv[0]} {{{','.join(PROGRAMS)}}} LIBRARY")
     name, library = sys.argv[1], sys.argv[2]
-    EXTRA = sys.argv[3] if len(sys.argv) == 4 else None
     try:
         count, size = compare(name, PROGRAMS[name], library)
         print(f"{name}: {count} results agree, {size} bytes")
