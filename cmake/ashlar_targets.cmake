@@ -85,7 +85,7 @@ function(ashlar_test_options target)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^arm")  # where no stack leads through a function that cannot throw
     target_compile_options(${target} PRIVATE -fasynchronous-unwind-tables)
   endif()
-  if(CMAKE_CROSSCOMPILING_EMULATOR)  # tests/support/process.hpp
+  if(CMAKE_CROSSCOMPILING_EMULATOR)  # tests/misuse/misuse_test.cpp
     list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
     target_compile_definitions(${target} PRIVATE "ASHLAR_EMULATOR=\"${emulator}\"")
   endif()

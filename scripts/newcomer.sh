@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 declare -A pages=(
   [tool]=tutorials/first-measurement [container]=how-to/one-hot-container [game]=how-to/frame-arena
-  [firmware]=how-to/bare-metal-without-cmake [python]=how-to/python [leak]=tutorials/find-a-leak
+  [firmware]=how-to/bare-metal [python]=how-to/python [leak]=tutorials/find-a-leak
   [fault]=how-to/debug-a-fault-line [classic]=migration/xallocator
 )
 declare -A packages=(

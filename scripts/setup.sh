@@ -6,7 +6,7 @@ set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libssl-dev libdw-dev libcpp-httplib-dev"
-  [test]="libgtest-dev catch2 doctest-dev abigail-tools libbenchmark-dev clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev clang-14 libstdc++-12-dev-arm64-cross valgrind gdb python3 sqlite3 git perl redis-server redis-tools prometheus spin libpython3.11-testsuite php-cli libboost-dev libfoonathan-memory-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev libdebuginfod1"
+  [test]="libgtest-dev catch2 doctest-dev abigail-tools libbenchmark-dev clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev clang-14 libstdc++-12-dev-arm64-cross valgrind gdb python3 sqlite3 git perl redis-server redis-tools prometheus libpython3.11-testsuite php-cli libboost-dev libfoonathan-memory-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev libdebuginfod1"
   [demo]="python3 sqlite3"
   [programs]="python3 g++ sqlite3 redis-server redis-tools git perl lua5.4 ruby ghostscript z3"
   [bench]="libbenchmark-dev libcapstone-dev python3 valgrind strace time libjemalloc2 libtcmalloc-minimal4 libtbbmalloc2 libclang-rt-19-dev libboost-dev libfoonathan-memory-dev"

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -39,11 +40,18 @@ TEST(XMalloc, AlignsForAnyObjectAndHoldsWhatWasAsked) {
 }
 
 TEST(XMalloc, TooMuchIsNullAndEnomem) {
-  for (const std::size_t size :
-       {too_much + 0, too_much - 4096, too_much / 2 + 1, too_much / 2, too_much / 4096}) {
+  for (const std::size_t size : {too_much + 0, too_much - 15, too_much - 16, too_much - 4096,
+                                 too_much / 2 + 1, too_much / 2, too_much / 4096}) {
+    const auto refuses = [size](void* block) {
+      EXPECT_EQ(block, nullptr) << size;
+      EXPECT_EQ(std::exchange(errno, 0), ENOMEM) << size;
+    };
     errno = 0;
-    EXPECT_EQ(xmalloc(size), nullptr) << size;
-    EXPECT_EQ(errno, ENOMEM) << size;
+    refuses(xmalloc(size));
+    refuses(xcalloc(1, size));
+    refuses(xrealloc(nullptr, size));
+    for (const std::size_t alignment : {16u, 4096u, 2u << 20})
+      refuses(xaligned_alloc(alignment, size));
   }
 }
 
@@ -56,6 +64,8 @@ TEST(XMalloc, SuccessKeepsErrno) {
 TEST(XFree, KeepsErrnoAndTakesNull) {
   std::vector<void*> blocks;
   for (int i = 0; i < 5000; ++i) blocks.push_back(xmalloc(i % 50 == 0 ? 60'000 : 300));
+  for (const std::size_t size : {8u, 100'000u, 3u << 20, 64u << 20})
+    blocks.push_back(xmalloc(size));
   errno = 1234;
   xfree(nullptr);
   for (void* block : blocks) xfree(block);
@@ -63,8 +73,10 @@ TEST(XFree, KeepsErrnoAndTakesNull) {
 }
 
 TEST(XCalloc, IsZeroAlsoWhereOldBytesWere) {
-  for (const std::size_t size : {1u, 30u, 1000u, 32'000u, 50'000u, 2'000'000u}) {
-    for (int round = 0; round < 3; ++round) {
+  for (const std::size_t size :
+       {1u, 30u, 1000u, 32'000u, 50'000u, 131'072u, 200'001u, 2'000'000u, 9u << 20}) {
+    for (int round = 0; round < 4; ++round) {
+      if (round == 2) ashlar_trim();
       auto* p = static_cast<unsigned char*>(xcalloc(size, 1));
       ASSERT_NE(p, nullptr);
       EXPECT_TRUE(std::all_of(p, p + size, [](unsigned char c) { return c == 0; })) << size;
@@ -108,6 +120,8 @@ TEST(XCalloc, ZeroCountsAndOverflow) {
   for (const auto& [count, size] : {std::pair{too_much + 0, std::size_t{2}},
                                     {too_much / 2 + 1, std::size_t{2}},
                                     {std::size_t{1} << 32, std::size_t{1} << 32},
+                                    {too_much / 16 + 1, std::size_t{16}},
+                                    {too_much + 0, too_much + 0},
                                     {too_much / 2, std::size_t{2}}}) {
     errno = 0;
     EXPECT_EQ(xcalloc(count, size), nullptr);
@@ -139,13 +153,17 @@ TEST(XRealloc, KeepsContentsAndTheOldBlockOnFailure) {
     ASSERT_NE(p, nullptr);
     ASSERT_EQ(std::memcmp(p, "123456789", 10), 0) << size;
   }
-  errno = 0;
-  EXPECT_EQ(xrealloc(p, too_much), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
-  errno = 0;
-  EXPECT_EQ(xrealloc(p, too_much / 2), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
-  EXPECT_EQ(std::memcmp(p, "123456789", 10), 0);
+  for (const std::size_t size : {10u, 5000u, 40'000u, 20u << 20}) {
+    p = static_cast<char*>(xrealloc(p, size));
+    ASSERT_NE(p, nullptr);
+    for (const std::size_t huge : {too_much + 0, too_much / 2}) {
+      errno = 0;
+      EXPECT_EQ(xrealloc(p, huge), nullptr) << size;
+      EXPECT_EQ(errno, ENOMEM) << size;
+    }
+    EXPECT_GE(xusable_size(p), size);
+    EXPECT_EQ(std::memcmp(p, "123456789", 10), 0) << size;
+  }
   xfree(p);
 }
 
@@ -170,7 +188,8 @@ TEST(XAlignedAlloc, AlignsOrSaysWhyNot) {
       xfree(block);
     }
   }
-  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24}, SIZE_MAX}) {
+  for (const std::size_t alignment :
+       {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{4095}, SIZE_MAX}) {
     errno = 0;
     EXPECT_EQ(xaligned_alloc(alignment, 100), nullptr);
     EXPECT_EQ(errno, EINVAL) << alignment;

@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 #include <tests/support/sanitizers.hpp>
+#include <tests/support/single_step.hpp>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -229,6 +230,29 @@ TEST(ChunkSizedAllocator, arrays) {
   EXPECT_THROW(new (chunks) second_fails[3], std::runtime_error);
   for (const ashlar::pool_stats& c : chunks.stats().classes) EXPECT_EQ(c.blocks_in_use, 0u);
 }
+
+// ---- foreign addresses ----
+
+#if ASHLAR_TEST_STEPS
+template <std::size_t... I>
+std::uint64_t steps_for_a_foreign_address(std::index_sequence<I...>) {
+  const ChunkSizedAllocator<1, (I + 1) * 16 ...> chunks;
+  static int elsewhere;
+  const void* volatile p = &elsewhere;
+  volatile bool mine = true;
+  const std::uint64_t took = ashlar::test::instructions_of([&] { mine = chunks.owns(p); });
+  EXPECT_FALSE(mine);
+  return took;
+}
+
+TEST(ChunkSizedAllocator, whose_an_address_is_is_no_search_of_all_sizes) {
+  if (support::sanitized) GTEST_SKIP() << "a sanitizer's checks are counted, not the search";
+  ashlar::test::be_ready_to_step();
+  EXPECT_LT(steps_for_a_foreign_address(std::make_index_sequence<48>()),
+            3 * steps_for_a_foreign_address(std::make_index_sequence<2>()))
+      << "for 24 times the sizes";
+}
+#endif
 
 // ---- threads and misuse ----
 

@@ -184,6 +184,7 @@ TEST(SizeBasedArena, with_reuse_what_is_freed_serves_again) {
     delete[] array;
     one* const again = new one[3];
     EXPECT_EQ(again, array);
+    EXPECT_TRUE(single >= array + 3 && second > single) << "an array has room for its cookie";
     delete[] second;
     delete single;
     delete[] again;
@@ -199,6 +200,7 @@ TEST(SizeBasedArenaDeathTest, with_reuse_misuse_is_reported) {
   auto& arena = SizeBasedArena<long, 5, arena_option::reuse, ashlar::named<"longs">>::get();
   long elsewhere = 0;
   auto* const p = static_cast<long*>(arena.allocate_n(2));
+  EXPECT_DEATH((void)arena.allocate_object(2 * sizeof(long)), "size or alignment.*needed 16");
   EXPECT_DEATH(arena.deallocate_one(&elsewhere),
                "ashlar: deallocate_one\\(0x.*not allocated here.*longs");
   EXPECT_DEATH(arena.deallocate_one(p + 1), "ashlar: deallocate_one\\(0x.*inside a block");

@@ -42,6 +42,8 @@ TEST(StlAllocator, MeetsTheRequirements) {
 
 TEST(StlAllocator, HasTheClassicMembers) {
   using A = stl_allocator<int>;
+  static_assert(!std::is_base_of_v<std::allocator<int>, A>,
+                "whose allocate_at_least would be found");
   static_assert(std::is_same_v<A::value_type, int> && std::is_same_v<A::pointer, int*>);
   static_assert(std::is_same_v<A::const_pointer, const int*>);
   static_assert(std::is_same_v<A::reference, int&> &&

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -275,9 +276,36 @@ TEST(StaticXmalloc, AHandlerIsAskedUntilItGivesUpOrThrows) {
   EXPECT_EQ(calls, 3);
   std::set_new_handler([] { throw 42; });
   EXPECT_EQ(pools.allocate(1), nullptr);
+  static void* spare;
+  spare = second;
+  std::set_new_handler([] { pools.deallocate(std::exchange(spare, nullptr)); });
+  EXPECT_EQ(pools.allocate(1), second) << "no lock is held, not even after a throw";
   std::set_new_handler(before);
   pools.deallocate(first);
   pools.deallocate(second);
+}
+
+template <class... Blocks>
+constexpr bool takes_what_its_blocks_take(size_t bytes) {
+  constexpr size_t all = sizeof(ashlar::static_xmalloc<Blocks...>);
+  return all >= bytes && all <= bytes + bytes / 5;
+}
+static_assert(takes_what_its_blocks_take<blocks<396, 32>>(396 * 32));
+static_assert(takes_what_its_blocks_take<blocks<396, 20>, blocks<768, 10>, blocks<4096, 32>>(
+    20 * 396 + 10 * 768 + 32 * 4096));
+
+TEST(StaticXmalloc, MayHaveMoreThanFifteenSizes) {
+  static ashlar::static_xmalloc<blocks<16, 1>, blocks<32, 1>, blocks<48, 1>, blocks<64, 1>,
+                                blocks<80, 1>, blocks<96, 1>, blocks<112, 1>, blocks<128, 1>,
+                                blocks<144, 1>, blocks<160, 1>, blocks<176, 1>, blocks<192, 1>,
+                                blocks<208, 1>, blocks<224, 1>, blocks<240, 1>, blocks<256, 1>,
+                                blocks<272, 1>>
+      pools;
+  for (size_t size = 16; size <= 272; size += 16) {
+    void* const p = pools.allocate(size);
+    ASSERT_NE(p, nullptr) << size;
+    EXPECT_EQ(pools.usable_size(p), size);
+  }
 }
 
 TEST(StaticXmalloc, OverAlignedRequestsGoToAClassThatIsSoAligned) {

@@ -75,16 +75,6 @@ TEST(ProcessHeap, WorksBeforeMain) {
   EXPECT_GE(runtime::usable_size(before_main, "test"), 123u);
 }
 
-TEST(ProcessHeap, ServesManyThreads) {
-  std::atomic<std::size_t> wrong{0};
-  std::vector<std::thread> threads;
-  for (std::uint64_t seed = 1; seed <= 8; ++seed)
-    threads.emplace_back([&wrong, seed] { wrong += churn(seed, 8000); });
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(wrong, 0u);
-  runtime::the_heap.audit();
-}
-
 TEST(ProcessHeap, AThreadThatEndsReturnsItsCache) {
   static_cast<void>(stats());
   void* own = runtime::allocate(64);
@@ -204,26 +194,6 @@ TEST(ProcessHeap, WhatAThreadFreesAfterItsCacheIsGoneComesBack) {
   runtime::the_heap.audit();
 }
 
-struct thread_local_user {
-  ~thread_local_user() {
-    runtime::deallocate(held, "free");
-    runtime::deallocate(runtime::allocate(50), "free");
-  }
-  void* held = nullptr;
-};
-
-TEST(ProcessHeap, ThreadLocalDestructorsMayUseIt) {
-  const std::uint64_t threads = stats().total.threads;
-  for (int i = 0; i < 20; ++i) {
-    std::thread([] {
-      thread_local thread_local_user user;
-      user.held = runtime::allocate(3000);
-    }).join();
-  }
-  EXPECT_EQ(stats().total.threads, threads);
-  runtime::the_heap.audit();
-}
-
 /// Returns: the exit status of a child that runs `work` and exits with its result.
 template <class Work>
 int in_child(Work work) {
@@ -247,28 +217,6 @@ TEST(ProcessHeap, AForkedChildHasAWholeHeap) {
   });
   EXPECT_EQ(status, 42);
   for (void* block : blocks) runtime::deallocate(block, "free");
-}
-
-TEST(ProcessHeap, ForkWhileOtherThreadsAllocate) {
-  std::atomic<bool> stop{false};
-  std::atomic<std::size_t> wrong{0};
-  std::vector<std::thread> threads;
-  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-    threads.emplace_back([&, seed] {
-      while (!stop) wrong += churn(seed, 500);
-    });
-  }
-  for (int i = 0; i < 20; ++i) {
-    const int status = in_child([] {
-      if (stats().total.threads > 1) return 2;
-      return churn(9, 500) == 0 ? 42 : 3;
-    });
-    EXPECT_EQ(status, 42);
-  }
-  stop = true;
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(wrong, 0u);
-  runtime::the_heap.audit();
 }
 
 /// A stream that a second thread flushes together with all others, and that does not end before

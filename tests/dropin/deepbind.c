@@ -1,14 +1,39 @@
 /* Modules opened with RTLD_DEEPBIND, whose blocks cross between them and the program.
    Usage: dropin_deepbind dropped|kept MODULE
-   dropped: the flag is taken out, so module and program have one malloc; kept: it is not. */
+   dropped: the flag is taken out, so module and program have one malloc; kept: it is not.
+   Compiled three times: MODULE allocates and frees; CALLER is a library that opens it by its name
+   alone, found by its RUNPATH. */
 #define _GNU_SOURCE
-#include "deepbind.h"
-
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+void* open_module_by_name(int flags);
+
+#if defined(MODULE)
+void* its_malloc(void);
+void* make_block(size_t size);
+void take_block(void* block);
+
+void* its_malloc(void) {
+  void* (*found)(size_t) = &malloc;
+  void* address;
+  memcpy(&address, &found, sizeof address); /* ISO C has no conversion */
+  return address;
+}
+void* make_block(size_t size) {
+  return malloc(size);
+}
+void take_block(void* block) {
+  free(block);
+}
+#elif defined(CALLER)
+void* open_module_by_name(int flags) {
+  void* volatile library = dlopen("libdropin_deepbind_module.so", flags);
+  return library; /* not a tail call: the loader has to see this library as the caller */
+}
+#else
 #define REQUIRE(condition)                                                      \
   do {                                                                          \
     if (!(condition)) {                                                         \
@@ -64,3 +89,4 @@ int main(int argc, char** argv) {
   puts("as expected");
   return 0;
 }
+#endif

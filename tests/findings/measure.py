@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """How right `ashlar report --text` is: records small programs with known wastes and clean ones, and compares.
 
-A comment `planted: KIND` in a program of planted/ stands at the line that has to be found, or at most two
+A program is what follows a line `// NAME: what it does` of {planted,clean,later}.{cpp,c}, or a file of these folders.
+A comment `planted: KIND` in a planted program stands at the line that has to be found, or at most two
 lines below it (where a statement has several). `missed: KIND` is a waste that the rules are known not to
-find. `wrong: KIND` is a finding that nobody planted, and that counts as wrong. The programs of clean/ have neither. Those of later/ were written when the rules were settled, and no rule
-was changed for them, so they say more about other programs; some have wastes and some (clean_*) have none.
+find. `wrong: KIND` is a finding that nobody planted, and that counts as wrong. The clean programs have neither. Those
+of later.* were written when the rules were settled, and no rule was changed for them, so they say more about other programs; some have wastes and some (clean_*) have none.
 
 Usage: measure.py ASHLAR FOLDER [--write FILE]   FOLDER has the built programs; FILE gets the table.
 Ends with 1 where a planted waste is not found, a missed one is, or something else is.
@@ -24,35 +25,57 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 COMMENT = re.compile(r"(planted|missed|wrong): ([a-z_]+)")
+HEADING = re.compile(r"^// (\w+): ")
 FOLDERS = ("planted", "clean", "later")
 LINES_BELOW = 2  # where the comment may stand
 
 
-@dataclasses.dataclass
-class Result:
+@dataclasses.dataclass(frozen=True)
+class Program:
     name: str
     folder: str
+    command: tuple[str, ...]
+    wastes: tuple[tuple[str, int, str], ...]  # kind, line, word
+
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+
+def programs_of(source: pathlib.Path, built: pathlib.Path) -> list[Program]:
+    text = source.read_text().splitlines()
+    begins = [(line, found[1]) for line, row in enumerate(text, 1) if (found := HEADING.match(row))]
+    in_folder = source.parent.name in FOLDERS
+    folder = source.parent.name if in_folder else source.stem
+    binary = str(built / (source.stem if in_folder else source.name.replace(".", "_")))
+    programs = []
+    for (line, name), (end, _) in zip(begins or [(1, "")], [*begins[1:], (len(text) + 1, "")]):
+        wastes = tuple((kind, at, word) for at in range(line, end) for word, kind in COMMENT.findall(text[at - 1]))
+        programs.append(Program(name or source.stem, folder, (binary, name) if name else (binary,), wastes))
+    return programs
+
+
+@dataclasses.dataclass
+class Result:
+    program: Program
     found: list[str] = dataclasses.field(default_factory=list)    # "kind at line"
     missed: list[str] = dataclasses.field(default_factory=list)
     wrong: list[str] = dataclasses.field(default_factory=list)
     faults: list[str] = dataclasses.field(default_factory=list)  # what the comments do not say
 
 
-def findings_of(ashlar: pathlib.Path, program: pathlib.Path) -> list[dict]:
+def findings_of(ashlar: pathlib.Path, program: Program) -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
         def run(*words: str) -> None:
             ended = subprocess.run([str(ashlar), *words], cwd=folder, capture_output=True, text=True, timeout=120)
             if ended.returncode != 0:
-                sys.exit(f"{program.name}: ashlar {words[0]} ended with {ended.returncode}: {ended.stderr}")
-        run("record", "--stacks", "-o", "run.atrace", "--", str(program))
+                sys.exit(f"{program}: ashlar {words[0]} ended with {ended.returncode}: {ended.stderr}")
+        run("record", "--stacks", "-o", "run.atrace", "--", *program.command)
         run("report", "--text", "--json=found.json", "run.atrace")
         return json.loads((pathlib.Path(folder) / "found.json").read_text())["findings"]["findings"]
 
 
-def compare(source: pathlib.Path, findings: list[dict]) -> Result:
-    result = Result(source.stem, source.parent.name)
-    wastes = [(kind, line, word) for line, text in enumerate(source.read_text().splitlines(), 1)
-              for word, kind in COMMENT.findall(text)]
+def compare(program: Program, findings: list[dict]) -> Result:
+    result, wastes = Result(program), program.wastes
     open_findings = [(f["kind"], int(place["source"].rsplit(":", 1)[1])) for f in findings
                      for place in [f["site"], *f["also"]] if place["source"]]
     open_findings += [(f["kind"], 0) for f in findings if not f["site"]["source"]]
@@ -114,14 +137,14 @@ def document(results: list[Result]) -> str:
              "Precision is the share of findings that were planted. Recall is the share of planted wastes that were found.",
              "The programs were written for this measurement, so large programs may have other shares.", "",
              "## Programs that the rules were made with", "",
-             *kinds_table([r for r in results if r.folder != "later"]), "",
+             *kinds_table([r for r in results if r.program.folder != "later"]), "",
              "## Programs that were written later", "",
              "No rule was changed for these. Those whose name begins with `clean` have no waste.", "",
-             *kinds_table([r for r in results if r.folder == "later"]), "",
+             *kinds_table([r for r in results if r.program.folder == "later"]), "",
              "## What was missed or is wrong", "", "| program | found | missed | wrong |", "|---|---|---|---|"]
-    for r in sorted((r for r in results if r.missed or r.wrong), key=lambda r: (FOLDERS.index(r.folder), r.name)):
+    for r in sorted((r for r in results if r.missed or r.wrong), key=lambda r: (FOLDERS.index(r.program.folder), r.program.name)):
         cells = [", ".join(w).replace("_", " ") for w in (r.found, r.missed, r.wrong)]
-        lines.append(f"| {r.folder}/{r.name} | {' | '.join(cells)} |")
+        lines.append(f"| {r.program} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -139,17 +162,18 @@ def main() -> int:
     arguments = parser.parse_args()
     without_huge_pages()
     ashlar, folder = arguments.ashlar.resolve(), arguments.folder.resolve()
-    sources = sorted(p for folder in FOLDERS for p in HERE.glob(f"{folder}/*.c*"))
-    findings = {source: findings_of(ashlar, folder / source.stem) for source in sources}
-    results = [compare(source, findings[source]) for source in sources]
-    promises = promise_faults(folder, findings[HERE / "planted/pins_log_notes.c"])
+    sources = [p for name in FOLDERS for pattern in (f"{name}.c*", f"{name}/*.c*") for p in sorted(HERE.glob(pattern))]
+    programs = [program for source in sources for program in programs_of(source, folder)]
+    findings = {program: findings_of(ashlar, program) for program in programs}
+    results = [compare(program, findings[program]) for program in programs]
+    promises = promise_faults(folder, next(f for program, f in findings.items() if program.name == "pins_log_notes"))
     if arguments.write:
         arguments.write.write_text(document(results))
     for fault in promises:
         print(fault)
     for r in results:
         for fault in r.faults:
-            print(f"{r.folder}/{r.name}: {fault}")
+            print(f"{r.program}: {fault}")
     table = ROOT / "results/findings.md"
     if not arguments.write and table.read_text() != document(results):
         print("results/findings.md has another table: write it anew (--write)")

@@ -70,9 +70,4 @@ inline std::size_t request_alignment(input& in) {
   return std::size_t{1} << (shift < 22 ? shift : shift % 13);
 }
 
-/// A size that nothing can serve.
-inline std::size_t absurd_size(input& in) {
-  return in.chance(50) ? SIZE_MAX - in.below(8192) : std::size_t{PTRDIFF_MAX} + 1 + in.below(8192);
-}
-
 }  // namespace fuzz

@@ -4,7 +4,7 @@
   tests/fuzz/run_fuzzers.py [--seconds N] [--jobs J] [--merge] [NAME...]
 
 What grows is kept in build/fuzz/corpus/NAME for the next run; an input that fails, in build/fuzz/findings. --merge puts
-into the kept corpus (tests/fuzz/corpus/NAME.tar.xz) what reaches code, or reaches it more often, that nothing there does.
+into the kept corpus (tests/fuzz/corpus.tar.xz, a folder each) what reaches code, or reaches it more often, that nothing there does.
 """
 import argparse
 import concurrent.futures
@@ -19,11 +19,12 @@ import tarfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/fuzz"
 BINARIES = BUILD / "tests/fuzz"
-ARCHIVES = ROOT / "tests/fuzz/corpus"
-KEPT = BUILD / "kept"  # what the archives hold
+ARCHIVE = ROOT / "tests/fuzz/corpus.tar.xz"
+KEPT = BUILD / "kept"  # what the archive holds
 GROWN = BUILD / "corpus"
 FINDINGS = BUILD / "findings"
-HARNESSES = sorted(path.name.split(".")[0] for path in ARCHIVES.glob("*.tar.xz"))
+with tarfile.open(ARCHIVE) as _archive:
+    HARNESSES = sorted({name.split("/")[0] for name in _archive.getnames()})
 # What a run may take beyond its seconds: the kept corpus comes first, and the input that runs at the end is finished.
 GRACE_SECONDS = 300
 ROW = "{:<16} {:>11} {:>9} {:>6} {:>6} {:>6}  {}"
@@ -67,21 +68,17 @@ def last(pattern: str, text: str) -> str:
     return found[-1] if found else "-"
 
 
-def archive_of(name: str) -> pathlib.Path:
-    return ARCHIVES / f"{name}.tar.xz"
+def unpack() -> None:
+    shutil.rmtree(KEPT, ignore_errors=True)
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(KEPT)
 
 
-def unpack(name: str) -> None:
-    shutil.rmtree(KEPT / name, ignore_errors=True)
-    with tarfile.open(archive_of(name)) as archive:
-        archive.extractall(KEPT / name)
-
-
-def pack(name: str) -> None:
+def pack() -> None:
     """The same inputs give the same archive."""
-    with tarfile.open(archive_of(name), "w:xz", preset=9) as archive:
-        for path in sorted((KEPT / name).iterdir()):
-            entry = tarfile.TarInfo(path.name)
+    with tarfile.open(ARCHIVE, "w:xz", preset=9) as archive:
+        for path in sorted(KEPT.glob("*/*")):
+            entry = tarfile.TarInfo(str(path.relative_to(KEPT)))
             entry.size = path.stat().st_size
             with path.open("rb") as content:
                 archive.addfile(entry, content)
@@ -118,15 +115,14 @@ def merge(name: str) -> None:
     command = [str(BINARIES / f"{name}_fuzz"), "-merge=1", "-max_len=4096", str(KEPT / name), str(GROWN / name)]
     if not run_logged(command, log, GRACE_SECONDS):
         sys.exit(f"run_fuzzers: the merge of {name} failed: {shown(log)}")
-    pack(name)
-    print(f"{name}: {len(list((KEPT / name).iterdir())) - before} inputs more in {shown(archive_of(name))}")
+    print(f"{name}: {len(list((KEPT / name).iterdir())) - before} inputs more in {shown(ARCHIVE)}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="for each harness (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="harnesses at once (default: processors)")
-    parser.add_argument("--merge", action="store_true", help="afterwards, what is new goes into tests/fuzz/corpus")
+    parser.add_argument("--merge", action="store_true", help="afterwards, what is new goes into tests/fuzz/corpus.tar.xz")
     parser.add_argument("names", nargs="*", metavar="NAME", help="of: " + " ".join(HARNESSES) + " (default: all)")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.names) - set(HARNESSES))
@@ -136,8 +132,7 @@ def main() -> int:
     names = arguments.names or HARNESSES
     build(arguments.jobs)
     FINDINGS.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        unpack(name)
+    unpack()
     print(ROW.format("harness", "executions", "a second", "edges", "after", "new", "result"), flush=True)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
@@ -151,6 +146,7 @@ def main() -> int:
     if arguments.merge:
         for name in names:
             merge(name)
+        pack()
     return 0
 
 

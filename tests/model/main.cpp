@@ -36,21 +36,6 @@ struct options {
   std::string only;
 };
 
-std::vector<kind> all_kinds() {
-  std::vector<kind> all;
-  for (const auto& kinds : {
-           process_kinds,
-           heap_kinds,
-#ifndef MODEL_OF_HEAPS
-           pool_kinds,
-           set_kinds,
-           arena_kinds,
-#endif
-       })
-    for (kind& k : kinds()) all.push_back(std::move(k));
-  return all;
-}
-
 [[noreturn]] void usage(const std::string& complaint) {
   std::fprintf(stderr,
                "model: %s\nusage: model --operations N [--seed S] [--threads T] "

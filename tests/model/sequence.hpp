@@ -1,10 +1,13 @@
 // model/sequence.hpp: one thread's operations, each a function of the seed and its number alone.
 // Law: an operation draws one number, whatever happens to it. So a refusal, which may depend on other
 // threads, changes no later choice, and --until N runs the same first N operations.
+// A fuzzer's input has the numbers themselves, eight bytes each.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <tests/support/random.hpp>
 
 namespace model {
@@ -35,15 +38,29 @@ class sequence {
   sequence(std::uint64_t seed, std::uint64_t thread) noexcept
       : random_(support::random_source(seed + (thread << 32)).next()) {}
 
+  /// Requires: `input` outlives it.
+  explicit sequence(std::span<const std::uint8_t> input) noexcept
+      : random_(0), input_(input), is_input_(true) {}
+
   std::uint64_t next() noexcept {
     ++number_;
-    return random_.next();
+    if (!is_input_) [[likely]]
+      return random_.next();
+    std::uint64_t next = 0;  // what is missing at the end is 0
+    const std::size_t count = input_.size() < sizeof next ? input_.size() : sizeof next;
+    if (count != 0) std::memcpy(&next, input_.data(), count);
+    input_ = input_.subspan(count);
+    return next;
   }
+  /// How many numbers the input has left.
+  [[nodiscard]] std::size_t left() const noexcept { return (input_.size() + 7) / 8; }
   /// How many operations there were.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
  private:
   support::random_source random_;
+  std::span<const std::uint8_t> input_;
+  bool is_input_ = false;
   std::uint64_t number_ = 0;
 };
 

@@ -1,6 +1,6 @@
 """Gives the command damaged files: it says what is wrong with them, or reads what is whole. It never crashes or hangs.
 
-usage: mutated_inputs.py ASHLAR PROGRAM SEED MUTANTS
+usage: mutated_inputs.py ASHLAR SEED MUTANTS PROGRAM [WORD...]
 
 Of PROGRAM there are a trace with stacks, a profile, samples, a certificate of pools and a core file (if gdb is there).
 The fuzzers of tests/fuzz give the readers other inputs; here whole commands run as users run them.
@@ -28,7 +28,7 @@ def make_inputs(ashlar, program):
     """Returns: which of the files are there, in the current folder."""
     def run(*words):
         subprocess.run([ashlar, *words], check=True, capture_output=True, timeout=100)
-    run("record", "--stacks", "-o", "a.atrace", "--", program)
+    run("record", "--stacks", "-o", "a.atrace", "--", *program)
     shutil.copy("a.atrace", "other.atrace")
     run("tune", "profile", "-o", "a.aprofile", "a.atrace")
     run("tune", "-o", "pools.hpp", "a.atrace")
@@ -36,7 +36,7 @@ def make_inputs(ashlar, program):
         library = subprocess.run([ashlar, "run", "--", "sh", "-c", "echo $LD_PRELOAD"], check=True, capture_output=True,
                                  text=True, timeout=100).stdout.split()[0]
         subprocess.run(["gdb", "-batch", "-ex", f"set exec-wrapper env LD_PRELOAD={library}", "-ex", "break _exit",
-                        "-ex", "run", "-ex", "gcore core", program], check=True, capture_output=True, timeout=100)
+                        "-ex", "run", "-ex", "gcore core", "--args", *program], check=True, capture_output=True, timeout=100)
     return [name for name in COMMANDS if os.path.exists(name)]
 
 
@@ -73,8 +73,8 @@ def damaged(draw, content):
     return bytes(data)
 
 
-def main(ashlar, program, seed, mutants):
-    ashlar, program = os.path.abspath(ashlar), os.path.abspath(program)
+def main(ashlar, seed, mutants, program, *words):
+    ashlar, program = os.path.abspath(ashlar), [os.path.abspath(program), *words]
     draw = random.Random(int(seed))
     failed = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-// dlmopen: a library with a C library of its own, which allocates, starts threads and is closed
+// A library by dlmopen: with a C library of its own, which allocates, starts threads and is closed
 // again.
 #include "outside.h"
 

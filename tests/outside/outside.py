@@ -1,9 +1,9 @@
 """Runs one program on the system's allocator and on each edition of ashlar: status and output must be the same.
 
-usage: outside.py SOURCE PROGRAM LIBRARY
+usage: outside.py SOURCE LIBRARY PROGRAM [NAME]
 
-The source's first comment may have these lines:
-  // Arguments: A B ...         of the program
+NAME is one of the programs of SOURCE. Its comment, `// NAME: ...`, may have these lines, or the first one where SOURCE is one
+program:
   // Editions: NAME ...         only these (EDITIONS below), for what others rightly do otherwise
   // Repeat: N                  for what fails now and then
 The program prints only what is the same in every run, to standard output; standard error is shown, not compared.
@@ -26,8 +26,14 @@ EDITIONS = {
 SECONDS = 40  # on one allocator; a hang is a failure like any other
 
 
-def directive(source, name):
-    found = re.search(rf"^// {name}: (.*)$", source, re.MULTILINE)
+def comment_of(source_file, name=""):
+    with open(source_file, encoding="utf-8") as file:
+        source = file.read()
+    return re.match(r"(//.*\n)*", source[source.index(f"// {name}: ") if name else 0:]).group()
+
+
+def directive(comment, name):
+    found = re.search(rf"^// {name}: (.*)$", comment, re.MULTILINE)
     return found.group(1).split() if found else []
 
 
@@ -42,12 +48,10 @@ def run(command, extra):
         return (done.returncode, done.stdout.decode(errors="replace")), done.stderr
 
 
-def main(source_file, program, library):
-    with open(source_file, encoding="utf-8") as file:
-        source = file.read()
-    command = [program, *directive(source, "Arguments")]
-    editions = directive(source, "Editions") or EDITIONS
-    repeat = int((directive(source, "Repeat") or ["1"])[0])
+def main(source_file, library, *command):
+    comment = comment_of(source_file, *command[1:])
+    editions = directive(comment, "Editions") or EDITIONS
+    repeat = int((directive(comment, "Repeat") or ["1"])[0])
     expected, said = run(command, {})
     if expected[0] == 77:
         print(expected[1] + said.decode(errors="replace"))
@@ -60,7 +64,7 @@ def main(source_file, program, library):
                 print(f"{edition}: {got}, where the system's allocator has {expected}\n{said.decode(errors='replace')}")
                 failed.append(edition)
                 break
-    print(f"{os.path.basename(source_file)}: {len(editions) - len(failed)} of {len(editions)} editions as expected")
+    print(f"{os.path.basename(command[-1])}: {len(editions) - len(failed)} of {len(editions)} editions as expected")
     return 1 if failed else 0
 
 

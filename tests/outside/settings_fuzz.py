@@ -1,6 +1,6 @@
 """Runs programs of this folder under random settings, legal and not: each behaves as on the system's allocator.
 
-usage: settings_fuzz.py SOURCES LIBRARY SEED RUNS PROGRAM...
+usage: settings_fuzz.py SOURCES LIBRARY SEED RUNS PROGRAM[:NAME]...
 
 SOURCES is the library's folder: every ASHLAR_ name in its sources is a setting. ASHLAR_DEEPBIND is left out, as it may
 rightly break a program. tests/fuzz/settings_fuzz.cpp proves what is read; here is what follows from it.
@@ -47,12 +47,12 @@ def main(sources, library, seed, runs, *programs):
     known = names(sources)
     assert len(known) > 20, known
     draw = random.Random(int(seed))
-    expected = {program: outside.run([program], {})[0] for program in programs}
+    expected = {program: outside.run(program.split(":"), {})[0] for program in programs}
     failed = 0
     for i in range(int(runs)):
         program = programs[i % len(programs)]
         settings = drawn(draw, known)
-        got, said = outside.run([program], {**settings, "LD_PRELOAD": library})
+        got, said = outside.run(program.split(":"), {**settings, "LD_PRELOAD": library})
         if got != expected[program]:
             failed += 1
             print(f"{program} with {settings}: {got}, where the system's allocator has {expected[program]}\n"

@@ -2,9 +2,9 @@
 """Runs an unmodified program twice, on the system's allocator and on the library, and compares what
 comes out byte for byte: standard output, exit code and the files that matter.
 
-usage: run_program.py NAME LIBRARY [FILE]
+usage: run_program.py NAME LIBRARY
 
-NAME is one of the functions below; FILE is what some of them need (our own program).
+NAME is one of the functions below. Databases and git are in long_programs.py.
 Exit code 77: the program is not installed. Everything happens in a temporary directory.
 """
 import os
@@ -76,27 +76,6 @@ def program(name):
 
 # ---- python3 ----
 
-PYTHON_OBJECTS = r"""
-import gc, json, re, hashlib, random, collections
-random.seed(7)
-class Node:
-    def __init__(self, n): self.n = n; self.other = None; self.load = [n] * (n % 50)
-total = 0
-for round in range(3):
-    nodes = [Node(i) for i in range(12000)]
-    for node in nodes: node.other = random.choice(nodes)   # cycles: only the collector frees them
-    total += sum(node.other.n for node in nodes)
-    del nodes
-    if round % 2 == 0: gc.collect()
-document = {str(i): {"list": list(range(i % 40)), "text": "x" * (i % 300)} for i in range(4000)}
-text = json.dumps(document, sort_keys=True)
-for _ in range(3): assert json.dumps(json.loads(text), sort_keys=True) == text
-words = collections.Counter(re.findall(r"[a-z]+|\d\d", text))
-big = b"".join(bytes([i % 256]) * (i * 31 % 5000) for i in range(5000))
-print(total, len(text), hashlib.sha256(text.encode()).hexdigest(), sorted(words.items())[:20])
-print(hashlib.sha256(big).hexdigest(), 3 ** 20000 % (10 ** 40))
-"""
-
 PYTHON_THREADS = r"""
 import threading, queue, hashlib
 work, results = queue.Queue(), []
@@ -143,8 +122,7 @@ if __name__ == "__main__":
 
 def python3(world):
     # Without its own small-object pools, so that every object comes from malloc; and with them.
-    for name, text in (("objects", PYTHON_OBJECTS), ("threads", PYTHON_THREADS),
-                       ("processes", PYTHON_PROCESSES)):
+    for name, text in (("threads", PYTHON_THREADS), ("processes", PYTHON_PROCESSES)):
         world.write(name + ".py", text)
         for allocator in ("malloc", "pymalloc"):
             world.run([sys.executable, "-I", name + ".py"] if allocator == "pymalloc" else
@@ -152,120 +130,7 @@ def python3(world):
                       extra={"PYTHONHASHSEED": "0", "PYTHONMALLOC": allocator})
 
 
-# ---- databases ----
-
-def sqlite3(world):
-    statements = [
-        "PRAGMA page_size=4096; PRAGMA cache_size=4000;",
-        "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, weight REAL, data BLOB);",
-        "CREATE INDEX by_name ON t(name);",
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)"
-        " INSERT INTO t SELECT i, 'name ' || (i*7919 % 60000), i*0.5, zeroblob(i % 200) FROM n;",
-        "CREATE TABLE words(word TEXT, n INT);",
-        "INSERT INTO words SELECT substr(name, 1, 7), count(*) FROM t GROUP BY 1;",
-        "UPDATE t SET name = upper(name) || id WHERE id % 3 = 0;",
-        "DELETE FROM t WHERE id % 5 = 0;",
-        "SELECT count(*), sum(weight), sum(length(data)), min(name), max(name) FROM t;",
-        "SELECT a.id, b.name FROM t a JOIN t b ON b.id = a.id + 1 ORDER BY b.name LIMIT 200;",
-        "SELECT word, n FROM words ORDER BY n DESC, word LIMIT 50;",
-        "SELECT group_concat(name, ',') FROM (SELECT name FROM t ORDER BY id LIMIT 3000);",
-        "SELECT json_group_array(id) FROM (SELECT id FROM t WHERE id < 4000 ORDER BY id);",
-        "VACUUM;",
-        "PRAGMA integrity_check;",
-    ]
-    script = "\n".join(statements).encode()
-    world.run([program("sqlite3"), ":memory:"], stdin=script)
-    world.run([program("sqlite3"), "file.db"], stdin=script)
-    world.run([program("sqlite3"), "file.db", ".dump"])
-
-
-def redis(world):
-    server, client, benchmark = (program(n) for n in
-                                 ("redis-server", "redis-cli", "redis-benchmark"))
-    # A socket's path must be short: not below the build directory.
-    socket = world.path("s")
-    process = subprocess.Popen(
-        [server, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no",
-         "--daemonize", "no", "--dir", world.directory, "--hash-max-listpack-entries", "8"],
-        env=world.environment(), cwd=world.directory,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        for _ in range(200):
-            if os.path.exists(socket) or process.poll() is not None:
-                break
-            time.sleep(0.05)
-        if process.poll() is not None:
-            raise AssertionError("redis-server ended at its start:\n"
-                                 + process.stdout.read().decode(errors="replace")[-2000:])
-        commands = []
-        for i in range(4000):
-            commands.append(f"SET key:{i} {'v' * (i * 37 % 900)}")
-            commands.append(f"HSET hash:{i % 50} field{i} value{i}")
-            commands.append(f"ZADD sorted {i * 7919 % 10007} member{i}")
-            commands.append(f"RPUSH list:{i % 20} element{i}")
-            commands.append(f"APPEND grown:{i % 30} {'g' * (i % 200)}")
-            if i % 3 == 0:
-                commands.append(f"DEL key:{i // 2}")
-        commands += ["DBSIZE", "ZRANGE sorted 0 100 WITHSCORES", "LRANGE list:3 0 -1",
-                     "HLEN hash:7", "STRLEN grown:11", "GET key:3999", "GET grown:5"]
-        talk = [client, "-s", socket]
-        world.run(talk, stdin="\n".join(commands).encode())
-        world.run([benchmark, "-s", socket, "-q", "-n", "6000", "-c", "20", "-d", "300", "-r",
-                   "5000", "-t", "set,get,lpush,lpop,sadd,hset,zadd,mset"])
-        world.results.pop()  # times
-        world.run(talk + ["DEBUG", "RELOAD", "NOSAVE"])
-        world.results.pop()  # whether it is allowed depends on the version
-        world.run(talk + ["FLUSHALL"])
-        world.run(talk + ["DBSIZE"])
-        world.run(talk + ["SHUTDOWN", "NOSAVE"])
-        code = process.wait(timeout=30)
-        if code != 0:
-            raise AssertionError(f"redis-server ended with {code}:\n"
-                                 + process.stdout.read().decode(errors="replace")[-2000:])
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        process.stdout.close()
-
-
 # ---- tools ----
-
-def git(world):
-    command = program("git")
-    identity = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.invalid",
-                "GIT_COMMITTER_NAME": "C", "GIT_COMMITTER_EMAIL": "c@example.invalid",
-                "GIT_CONFIG_NOSYSTEM": "1", "HOME": world.directory,
-                "GIT_CONFIG_GLOBAL": "/dev/null"}
-    os.mkdir(world.path("repository"))
-
-    def call(*arguments, at=0):
-        date = f"{1700000000 + at * 60} +0000"
-        return world.run([command, "-C", "repository", *arguments],
-                         extra={**identity, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date})
-
-    call("init", "-q", "-b", "main")
-    for commit in range(12):
-        for i in range(40):
-            with open(world.path(f"repository/file{i}.txt"), "a", encoding="utf-8") as file:
-                file.write("".join(f"line {commit} {n * i}\n" for n in range(commit * i % 60 + 5)))
-        call("add", "-A", at=commit)
-        call("commit", "-q", "-m", f"commit {commit}", at=commit)
-    call("checkout", "-q", "-b", "side", "HEAD~5")
-    with open(world.path("repository/side.txt"), "w", encoding="utf-8") as file:
-        file.write("side\n" * 5000)
-    call("add", "-A", at=50)
-    call("commit", "-q", "-m", "side", at=50)
-    call("checkout", "-q", "main")
-    call("merge", "-q", "--no-edit", "side", at=60)
-    call("-c", "pack.threads=2", "gc", "-q")
-    call("log", "--stat", "-p", "--graph", "--all")
-    call("blame", "file7.txt")
-    call("grep", "-c", "line 3")
-    call("diff", "HEAD~4", "--word-diff")
-    call("rev-parse", "HEAD", "HEAD^{tree}")
-    call("fsck", "--full", "--strict")
-
 
 BASH = r"""
 declare -A table; list=(); text=""
@@ -282,11 +147,6 @@ mapfile -t lines < <(printf '%s\n' "${!table[@]}" | sort); echo "${lines[*]:0:10
 def bash(world):
     world.write("script.sh", BASH)
     world.run([program("bash"), "--norc", "script.sh"])
-
-
-def containers(world):
-    for _ in range(2):
-        world.run([EXTRA])
 
 
 # ---- php ----
@@ -317,9 +177,8 @@ def php(world):
 
 
 PROGRAMS = {f.__name__: f for f in
-            (python3, sqlite3, redis, git, bash, containers, php)}
-REQUIRED = {"python3", "sqlite3", "containers"}
-EXTRA = None
+            (python3, bash, php)}
+REQUIRED = {"python3"}
 
 
 def compare(name, scenario, library, timeout=TIMEOUT):
@@ -355,11 +214,9 @@ def compare(name, scenario, library, timeout=TIMEOUT):
 
 
 def main():
-    global EXTRA
-    if len(sys.argv) not in (3, 4) or sys.argv[1] not in PROGRAMS:
-        sys.exit(f"usage: {sys.argv[0]} {{{','.join(PROGRAMS)}}} LIBRARY [FILE]")
+    if len(sys.argv) != 3 or sys.argv[1] not in PROGRAMS:
+        sys.exit(f"usage: {sys.argv[0]} {{{','.join(PROGRAMS)}}} LIBRARY")
     name, library = sys.argv[1], sys.argv[2]
-    EXTRA = sys.argv[3] if len(sys.argv) == 4 else None
     try:
         count, size = compare(name, PROGRAMS[name], library)
         print(f"{name}: {count} results agree, {size} bytes")

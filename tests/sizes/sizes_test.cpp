@@ -1,9 +1,6 @@
-// Small domains are tested exhaustively: every size to 64 KiB that can differ from its neighbours, every alignment to 4 MiB,
-// and every request that must be refused, on the C face.
-#include <algorithm>
-#include <cerrno>
+// Small domains are tested exhaustively: every size to 64 KiB that can differ from its neighbours, on the C face.
+// What is refused, and alignments to 4 MiB, are in adapt/c_api_test.cpp; alignment_test.cpp has every entry point.
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <tests/support/extent.hpp>
 #include <tests/support/pattern.hpp>
@@ -33,14 +30,8 @@ std::size_t next_size(std::size_t size) {
   return (size / granule + support::step(std::size_t{7})) * granule;
 }
 
-/// Hides a value from the compiler, which would warn about what these tests do on purpose.
-template <class T>
-T opaque(T value) {
-  volatile T hidden = value;
-  return hidden;
-}
-
 TEST(Sizes, EverySizeGivesAnAlignedBlockWithLittleSlack) {
+  std::size_t previous = 0;
   for (std::size_t size = 0; size <= last_size; size = next_size(size)) {
     void* block = xmalloc(size);
     ASSERT_NE(block, nullptr) << size;
@@ -49,6 +40,8 @@ TEST(Sizes, EverySizeGivesAnAlignedBlockWithLittleSlack) {
     ASSERT_GE(usable, size);
     const std::size_t slack_allowed = size > 128 ? size / 8 : 32;
     ASSERT_LE(usable - size, slack_allowed) << "slack of a block of " << size;
+    ASSERT_GE(usable, previous) << size;
+    previous = usable;
     support::fill_pattern(block, size, usable);
     void* second = xmalloc(size);
     ASSERT_NE(second, nullptr) << size;
@@ -60,17 +53,6 @@ TEST(Sizes, EverySizeGivesAnAlignedBlockWithLittleSlack) {
     ASSERT_EQ(support::find_damage(block, size, usable), usable) << size;
     xfree(block);
     xfree(second);
-  }
-}
-
-TEST(Sizes, UsableSizeNeverShrinksWhenTheRequestGrows) {
-  std::size_t previous = 0;
-  for (std::size_t size = 0; size <= last_size; size = next_size(size)) {
-    void* block = xmalloc(size);
-    ASSERT_NE(block, nullptr);
-    ASSERT_GE(xusable_size(block), previous) << size;
-    previous = xusable_size(block);
-    xfree(block);
   }
 }
 
@@ -91,23 +73,6 @@ TEST(Sizes, EverySizeIsZeroFromCallocAlsoOverDirtyBlocks) {
       std::memset(block, 0x5a, size);
     }
     for (void* block : clean) xfree(block);
-  }
-}
-
-TEST(Sizes, LargeBlocksAreZeroFromCallocAlsoOverDirtyBlocks) {
-  for (const std::size_t size : {70'000u, 131'072u, 200'001u, 1u << 20, 3'000'000u, 9u << 20}) {
-    for (int round = 0; round < 4; ++round) {
-      void* dirty = xmalloc(size);
-      ASSERT_NE(dirty, nullptr);
-      std::memset(dirty, 0xa5, size);
-      xfree(dirty);
-      if (round == 2) ashlar_trim();
-      void* clean = xcalloc(size / 7 + 1, 7);
-      ASSERT_NE(clean, nullptr);
-      ASSERT_EQ(support::find_nonzero(clean, size), size) << size << ", round " << round;
-      std::memset(clean, 0x5a, size);
-      xfree(clean);
-    }
   }
 }
 
@@ -191,157 +156,6 @@ TEST(Sizes, ALargeBlockGrowsStepByStep) {
     ASSERT_EQ(support::find_damage(block, 1, size), size);
   }
   xfree(block);
-}
-
-TEST(Sizes, EveryAlignmentHoldsForEverySize) {
-  std::vector<std::size_t> sizes = {0};
-  for (std::size_t power = 1; power <= 4 * mebibyte; power *= 2) {
-    for (const std::size_t size : {power - 1, power, power + 1, power + power / 2}) {
-      sizes.push_back(size);
-    }
-  }
-  for (std::size_t alignment = 1; alignment <= 4 * mebibyte; alignment *= 2) {
-    std::vector<void*> blocks;
-    for (const std::size_t size : sizes) {
-      void* block = xaligned_alloc(alignment, size);
-      ASSERT_NE(block, nullptr) << alignment << ", " << size;
-      ASSERT_EQ(number(block) % alignment, 0u) << alignment << ", " << size;
-      ASSERT_EQ(number(block) % 16, 0u) << alignment << ", " << size;
-      ASSERT_GE(xusable_size(block), size) << alignment << ", " << size;
-      const std::size_t touched = size < 4096 ? size : 4096;
-      support::fill_pattern(block, alignment + size, touched);
-      if (size != 0) static_cast<unsigned char*>(block)[size - 1] ^= 0xff;
-      blocks.push_back(block);
-    }
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      if (sizes[i] != 0) static_cast<unsigned char*>(blocks[i])[sizes[i] - 1] ^= 0xff;
-      const std::size_t touched = sizes[i] < 4096 ? sizes[i] : 4096;
-      ASSERT_EQ(support::find_damage(blocks[i], alignment + sizes[i], touched), touched)
-          << alignment << ", " << sizes[i];
-      if (i % 2 == 0) {
-        xfree(blocks[i]);
-      } else {  // an aligned block may be reallocated like any other
-        void* block = xrealloc(blocks[i], sizes[i] + 100);
-        ASSERT_NE(block, nullptr);
-        ASSERT_EQ(support::find_damage(block, alignment + sizes[i], touched), touched)
-            << "realloc after " << alignment << ", " << sizes[i];
-        xfree(block);
-      }
-    }
-  }
-}
-
-TEST(Sizes, WhatIsNotAPowerOfTwoIsNoAlignment) {
-  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24},
-                                      std::size_t{48}, std::size_t{4095}, SIZE_MAX}) {
-    errno = 0;
-    EXPECT_EQ(xaligned_alloc(opaque(alignment), 100), nullptr) << alignment;
-    EXPECT_EQ(errno, EINVAL) << alignment;
-  }
-}
-
-TEST(Sizes, WhatCannotExistIsRefused) {
-  for (const std::size_t size :
-       {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 15, SIZE_MAX - 16, SIZE_MAX - 4095, SIZE_MAX - 65'536,
-        static_cast<std::size_t>(PTRDIFF_MAX) + 1, static_cast<std::size_t>(PTRDIFF_MAX)}) {
-    errno = 0;
-    EXPECT_EQ(xmalloc(opaque(size)), nullptr) << size;
-    EXPECT_EQ(errno, ENOMEM) << size;
-    errno = 0;
-    EXPECT_EQ(xcalloc(1, opaque(size)), nullptr) << size;
-    EXPECT_EQ(errno, ENOMEM) << size;
-    errno = 0;
-    EXPECT_EQ(xrealloc(nullptr, opaque(size)), nullptr) << size;
-    EXPECT_EQ(errno, ENOMEM) << size;
-    for (const std::size_t alignment : {std::size_t{16}, std::size_t{4096}, 2 * mebibyte}) {
-      errno = 0;
-      EXPECT_EQ(xaligned_alloc(alignment, opaque(size)), nullptr) << alignment << ", " << size;
-      EXPECT_EQ(errno, ENOMEM) << alignment << ", " << size;
-    }
-  }
-  errno = 0;
-  EXPECT_EQ(xaligned_alloc(opaque(std::size_t{1} << 63), 1), nullptr);
-  EXPECT_EQ(errno, ENOMEM) << "a power of two, but no such address can exist";
-}
-
-TEST(Sizes, AProductThatDoesNotFitIsRefused) {
-  const std::size_t half = std::size_t{1} << (sizeof(std::size_t) * 4);
-  const std::size_t products[][2] = {{SIZE_MAX / 2, 3},      {3, SIZE_MAX / 2}, {SIZE_MAX, 2},
-                                     {SIZE_MAX, SIZE_MAX},   {half, half},      {half + 1, half},
-                                     {SIZE_MAX / 16 + 1, 16}};
-  for (const auto& [count, size] : products) {
-    errno = 0;
-    EXPECT_EQ(xcalloc(opaque(count), opaque(size)), nullptr) << count << " * " << size;
-    EXPECT_EQ(errno, ENOMEM) << count << " * " << size;
-  }
-  void* nothing = xcalloc(0, opaque(SIZE_MAX));
-  EXPECT_NE(nothing, nullptr) << "0 objects fit";
-  xfree(nothing);
-}
-
-TEST(Sizes, AReallocThatFailsLeavesTheBlockAlone) {
-  for (const std::size_t size : {1u, 64u, 5000u, 40'000u, 1u << 20, 20u << 20}) {
-    void* block = xmalloc(size);
-    ASSERT_NE(block, nullptr);
-    support::fill_pattern(block, size, size);
-    for (const std::size_t huge :
-         {SIZE_MAX, SIZE_MAX - 15, static_cast<std::size_t>(PTRDIFF_MAX)}) {
-      errno = 0;
-      ASSERT_EQ(xrealloc(block, opaque(huge)), nullptr) << size;
-      EXPECT_EQ(errno, ENOMEM) << size;
-    }
-    ASSERT_GE(xusable_size(block), size);
-    ASSERT_EQ(support::find_damage(block, size, size), size);
-    xfree(block);
-  }
-}
-
-TEST(Sizes, ReallocOfNullAllocatesAndToZeroFrees) {
-  void* block = xrealloc(nullptr, 100);
-  ASSERT_NE(block, nullptr);
-  ASSERT_GE(xusable_size(block), 100u);
-  EXPECT_EQ(xrealloc(block, 0), nullptr);
-  const std::size_t before = support::resident_bytes();
-  // If size 0 did not free, these would be 1.6 GB.
-  for (int i = 0; i < 400'000; ++i) {
-    auto* page = static_cast<unsigned char*>(xmalloc(4096));
-    ASSERT_NE(page, nullptr);
-    page[i % 4096] = 1;
-    ASSERT_EQ(xrealloc(page, 0), nullptr);
-  }
-  EXPECT_LT(support::resident_bytes(), before + 128 * mebibyte);
-}
-
-TEST(Sizes, SizeZeroGivesBlocksOfTheirOwn) {
-  std::vector<void*> blocks;
-  for (int i = 0; i < 1000; ++i) {
-    blocks.push_back(i % 2 == 0 ? xmalloc(0) : xcalloc(opaque(std::size_t{0}), 8));
-    ASSERT_NE(blocks.back(), nullptr);
-  }
-  std::vector<void*> sorted = blocks;
-  std::sort(sorted.begin(), sorted.end());
-  EXPECT_EQ(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  for (void* block : blocks) xfree(block);
-}
-
-TEST(Sizes, FreeKeepsErrno) {
-  for (const std::size_t size : {8u, 500u, 30'000u, 100'000u, 3u << 20, 64u << 20}) {
-    std::vector<void*> blocks;
-    for (int i = 0; i < (size > 200'000 ? 3 : 300); ++i) {
-      blocks.push_back(xmalloc(size));
-      ASSERT_NE(blocks.back(), nullptr);
-      static_cast<unsigned char*>(blocks.back())[size - 1] = 1;
-    }
-    for (void* block : blocks) {
-      errno = 4711;
-      xfree(block);
-      ASSERT_EQ(errno, 4711) << size;
-    }
-  }
-  errno = 4711;
-  xfree(nullptr);
-  EXPECT_EQ(errno, 4711);
-  EXPECT_EQ(xusable_size(nullptr), 0u);
 }
 
 }  // namespace

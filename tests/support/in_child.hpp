@@ -17,7 +17,6 @@ struct child_end {
   std::string err;  ///< what it wrote to standard error
 
   [[nodiscard]] bool well() const noexcept { return exited && code == 0; }
-  [[nodiscard]] bool hung() const noexcept { return !exited && code == SIGALRM; }
   [[nodiscard]] bool aborted() const noexcept { return !exited && code == SIGABRT; }
 };
 

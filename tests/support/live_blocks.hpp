@@ -75,10 +75,6 @@ class live_blocks {
     verify(b);
     return b;
   }
-  template <class Choices>  // has below(n): a number below n
-  live_block take_any(Choices& choices) {
-    return take(choices.below(size()));
-  }
   live_block take_last() { return take(size() - 1); }
 
   /// Effects: the set has `b`, which another set had or which was taken. Its bytes stay.

@@ -5,9 +5,36 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tools/shim/clock.hpp"
+#include <time.h>
+
 #include "tools/shim/looks.hpp"
 #include "tools/trace/spool.hpp"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace ashlar::shim {
+
+/// Ticks. The processor's counter takes half of what the system's clock takes, and is one for all processors where the
+/// recorder chose it.
+inline std::uint64_t now(trace::spool_clock clock) {
+#if defined(__x86_64__)
+  if (clock == trace::spool_clock::processor) {
+    // Without the fence the processor reads its counter before what comes first is done, as a block's coming from another
+    // thread: then that thread's birth of the block would seem to be later than the death here.
+    _mm_lfence();
+    return __rdtsc() >> trace::tick_shift;
+  }
+#endif
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return (static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+          static_cast<std::uint64_t>(time.tv_nsec)) >>
+         trace::tick_shift;
+}
+
+}  // namespace ashlar::shim
 
 namespace ashlar::shim {
 

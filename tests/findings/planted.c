@@ -1,0 +1,359 @@
+// Programs with planted wastes: measure.py reads the comments. Usage: planted_c NAME
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "programs.h"
+
+// growth_realloc: Lines of text that grow by 32 bytes at a time.
+struct text {
+  char* bytes;
+  size_t length, capacity;
+};
+
+static void append(struct text* t, const char* more) {
+  const size_t n = strlen(more);
+  if (t->length + n >= t->capacity) {
+    t->capacity = t->length + n + 32;
+    t->bytes = realloc(t->bytes, t->capacity); /* planted: growth */
+    if (t->bytes == NULL) abort();
+  }
+  memcpy(t->bytes + t->length, more, n + 1);
+  t->length += n;
+}
+
+static void growth_realloc(void) {
+  size_t all = 0;
+  for (int i = 0; i < 400; ++i) {
+    struct text line = {0};
+    for (int k = 0; k < 60; ++k) append(&line, "word after word ");
+    all += line.length;
+    free(line.bytes);
+  }
+  printf("%zu\n", all);
+}
+
+// pins_helper: One helper makes all blocks. Those of one caller stay, and keep the pages of the others'.
+static char* copy_of(const char* text, size_t room) __attribute__((noinline));
+static char* copy_of(const char* text, size_t room) {
+  char* const copy = malloc(room);
+  if (copy == NULL) abort();
+  snprintf(copy, room, "%s", text);
+  return copy;
+}
+
+enum { rows = 40000, labels = 1000 };
+static char* text_of[rows];
+static char* label_of[labels];
+
+static void read_row(int i) __attribute__((noinline));
+static void read_row(int i) {
+  text_of[i] = copy_of("a row of a table", 120 + (size_t)i % 10 * 32);
+}
+
+static void add_label(int i) __attribute__((noinline));
+static void add_label(int i) {
+  label_of[i] = copy_of("label", 40 + (size_t)i % 3 * 16); /* planted: pins */
+}
+
+static void pins_helper(void) {
+  for (int i = 0; i < rows; ++i) {
+    read_row(i);
+    if (i % 40 == 0) add_label(i / 40);
+  }
+  long sum = 0;
+  for (int i = 0; i < rows; ++i) {
+    sum += text_of[i][0];
+    free(text_of[i]);
+  }
+  for (int round = 0; round < 3000; ++round)
+    for (int i = 0; i < labels; ++i) sum += label_of[i][0];
+  printf("%ld\n", sum);
+}
+
+// pins_orders: A backlog of messages is worked off. Each 40th leaves an order that stays open.
+struct order {
+  struct order* next;
+  double price;
+  int amount;
+};
+struct message {
+  struct message* next;
+  int number;
+  char text[1];
+};
+
+static struct order* add_order(struct order* all, int number) {
+  struct order* const made = malloc(sizeof *made); /* planted: pins */
+  if (made == NULL) abort();
+  made->next = all;
+  made->price = number;
+  made->amount = number % 10;
+  return made;
+}
+
+static void pins_orders(void) {
+  struct order* orders = NULL;
+  struct message* first = NULL;
+  struct message** last = &first;
+  for (int i = 0; i < 50000; ++i) {
+    const size_t length = 80 + (size_t)i % 12 * 16;
+    struct message* const m = malloc(sizeof *m + length);
+    if (m == NULL) abort();
+    memset(m->text, 'm', length);
+    m->next = NULL;
+    m->number = i;
+    *last = m;
+    last = &m->next;
+    if (i % 40 == 0) orders = add_order(orders, i);
+  }
+  double sum = 0;
+  while (first != NULL) {
+    struct message* const done = first;
+    first = done->next;
+    sum += done->number;
+    free(done);
+  }
+  for (int round = 0; round < 1000; ++round)
+    for (const struct order* o = orders; o != NULL; o = o->next) sum += o->price * o->amount;
+  printf("%.0f\n", sum);
+}
+
+// pins_sessions: A session is three blocks. Only if all three lie elsewhere are the pages of the requests free.
+struct session {
+  int number;
+  char* user;
+  unsigned char* key;
+};
+enum { sessions = 1500, requests = 30 };
+static struct session* open_sessions[sessions];
+static char* requests_of[sessions * requests];
+
+static struct session* begin(int number) {
+  struct session* const s = malloc(sizeof *s); /* planted: pins */
+  if (s == NULL) abort();
+  s->number = number;
+  s->user = malloc(20 + (size_t)number % 20);    /* planted: pins */
+  s->key = malloc(48 + (size_t)number % 3 * 16); /* planted: pins */
+  if (s->user == NULL || s->key == NULL) abort();
+  sprintf(s->user, "user %d", number);
+  memset(s->key, number, 48);
+  return s;
+}
+
+static void pins_sessions(void) {
+  for (int i = 0; i < sessions; ++i) {
+    open_sessions[i] = begin(i);
+    for (int k = 0; k < requests; ++k) {
+      const size_t size = 150 + (size_t)(i + k) % 17 * 10;
+      char* const request = malloc(size);
+      if (request == NULL) abort();
+      memset(request, k, size);
+      requests_of[i * requests + k] = request;
+    }
+  }
+  long sum = 0;
+  for (int i = 0; i < sessions * requests; ++i) {
+    sum += requests_of[i][1];
+    free(requests_of[i]);
+  }
+  for (int round = 0; round < 3000; ++round)
+    for (int i = 0; i < sessions; ++i) sum += open_sessions[i]->key[0] + open_sessions[i]->user[0];
+  printf("%ld\n", sum);
+}
+
+// pool_jobs: Jobs that wait in a wheel of slots.
+struct job {
+  int number;
+  char text[92];
+};
+
+static struct job* submit(int number) {
+  struct job* const j = malloc(sizeof *j); /* planted: pool */
+  if (j == NULL) abort();
+  j->number = number;
+  snprintf(j->text, sizeof j->text, "job %d", number);
+  return j;
+}
+
+static void pool_jobs(void) {
+  enum { slots = 256 };
+  struct job* wheel[slots] = {0};
+  unsigned long done = 0, place = 1;
+  for (int i = 0; i < 20000; ++i) {
+    place = place * 1103515245u + 12345u;
+    struct job** const at = &wheel[place / 65536 % slots];
+    if (*at != NULL) {
+      done += (unsigned long)(*at)->number;
+      free(*at);
+    }
+    *at = submit(i);
+  }
+  printf("%lu\n", done);
+}
+
+// several_table: A table in C: a buffer for each look-up, rows that grow, and cells with a header before a round size.
+struct cell {
+  struct cell* next;
+  char bytes[1024];
+};
+
+static unsigned look_up(const char* name, unsigned row) {
+  char* const key = malloc(64); /* planted: temporary */
+  if (key == NULL) abort();
+  const int n = snprintf(key, 64, "%s:%u", name, row);
+  unsigned sum = 0;
+  for (int i = 0; i < n; ++i) sum = sum * 33 + (unsigned char)key[i];
+  free(key);
+  return sum;
+}
+
+static void several_table(void) {
+  struct cell* cells = NULL;
+  unsigned* row = NULL;
+  size_t used = 0, room = 0;
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 12000; ++i) {
+    sum += look_up("a row of the table", i);
+    if (used == room) {
+      room += 4;
+      row = realloc(row, room * sizeof *row); /* planted: growth */
+      if (row == NULL) abort();
+    }
+    row[used++] = sum;
+    if (i % 8 == 0) {
+      struct cell* const c = malloc(sizeof *c); /* planted: slack */
+      if (c == NULL) abort();
+      memset(c, 0, sizeof *c);
+      c->next = cells;
+      cells = c;
+    }
+  }
+  printf("%u\n", sum);
+}
+
+// slack_pages: Blocks of a cache: a page of a file each, and a header before it.
+struct cached_page {
+  struct cached_page* next;
+  unsigned long number;
+  char bytes[4096];
+};
+
+static void slack_pages(void) {
+  struct cached_page* all = NULL;
+  for (unsigned long i = 0; i < 600; ++i) {
+    struct cached_page* const page = malloc(sizeof *page); /* planted: slack */
+    if (page == NULL) abort();
+    memset(page, 0, sizeof *page);
+    page->next = all;
+    page->number = i;
+    all = page;
+  }
+  printf("%lu\n", all->number);
+}
+
+// temporary_buffer: A checksum that works in a buffer of its own.
+static unsigned checksum(const char* text, size_t length) {
+  char* const copy = malloc(length + 1); /* planted: temporary */
+  unsigned sum = 0;
+  if (copy == NULL) abort();
+  memcpy(copy, text, length + 1);
+  for (size_t i = 0; i < length; ++i) sum = sum * 31 + (unsigned char)(copy[i] ^ 0x20);
+  free(copy);
+  return sum;
+}
+
+static void temporary_buffer(void) {
+  static const char line[] = "a line of text that is summed up again and again";
+  unsigned all = 0;
+  for (size_t i = 0; i < 30000; ++i) all += checksum(line, i % (sizeof line - 1));
+  printf("%u\n", all);
+}
+
+// temporary_wrapped: Memory from a function that ends the program where there is none, as many C programs have.
+static void* __attribute__((noinline)) xmalloc(size_t n) {
+  void* const p = malloc(n);
+  if (p == NULL) abort();
+  return p;
+}
+static char* __attribute__((noinline)) xstrdup(const char* text) {
+  return strcpy(xmalloc(strlen(text) + 1), text);
+}
+
+struct entry {
+  struct entry* next;
+  char* name;
+};
+
+static size_t compare(const char* name, const struct entry* with) {
+  char* const lower = xstrdup(name); /* planted: temporary */
+  for (char* c = lower; *c != 0; ++c) *c = (char)(*c | 0x20);
+  const size_t same = strcmp(lower, with->name) == 0;
+  free(lower);
+  return same;
+}
+
+static void temporary_wrapped(void) {
+  struct entry* all = NULL;
+  size_t same = 0;
+  char name[64];
+  for (int i = 0; i < 3000; ++i) {
+    struct entry* const e = xmalloc(sizeof *e);
+    snprintf(name, sizeof name, "name %.*s of an entry", i % 24, "abcdefghijklmnopqrstuvwx");
+    e->name = xstrdup(name);
+    e->next = all;
+    all = e;
+    same += compare(name, all);
+  }
+  printf("%zu\n", same);
+}
+
+// untouched_sparse: A table by number, of which every page has an entry in use: the pages are in memory, though most bytes are not used. Page bits do not show that.
+static void untouched_sparse(void) {
+  enum { entries = 1 << 20, used = entries / 256 };
+  long* const table = calloc(entries, sizeof *table); /* missed: untouched */
+  if (table == NULL) abort();
+  for (long i = 0; i < used; ++i) table[i * 256 + 17] = i;
+  long sum = 0;
+  for (long i = 0; i < entries; i += 4096) sum += table[i + 17];
+  printf("%ld\n", sum);
+  free(table);
+}
+
+// untouched_stacks: Coroutines with a stack each of the size of a thread's, of which they use little.
+enum { coroutines = 24, stack_bytes = 1 << 20 };
+
+static long run(char* stack, int depth) {
+  memset(stack + stack_bytes - depth, depth & 127, (size_t)depth); /* from the top down */
+  return stack[stack_bytes - 1];
+}
+
+static void untouched_stacks(void) {
+  char* stacks[coroutines];
+  long sum = 0;
+  for (int i = 0; i < coroutines; ++i) {
+    stacks[i] = aligned_alloc(4096, stack_bytes); /* planted: untouched */
+    if (stacks[i] == NULL) abort();
+  }
+  for (int round = 1; round <= 20; ++round)
+    for (int i = 0; i < coroutines; ++i) sum += run(stacks[i], 400 * round);
+  for (int i = 0; i < coroutines; ++i) free(stacks[i]);
+  printf("%ld\n", sum);
+}
+
+static const struct program programs[] = {
+    {"growth_realloc", growth_realloc},
+    {"pins_helper", pins_helper},
+    {"pins_orders", pins_orders},
+    {"pins_sessions", pins_sessions},
+    {"pool_jobs", pool_jobs},
+    {"several_table", several_table},
+    {"slack_pages", slack_pages},
+    {"temporary_buffer", temporary_buffer},
+    {"temporary_wrapped", temporary_wrapped},
+    {"untouched_sparse", untouched_sparse},
+    {"untouched_stacks", untouched_stacks},
+};
+int main(int argc, char** argv) {
+  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
+}

@@ -1,0 +1,231 @@
+// Signals and their handlers. Usage: outside_signals NAME
+#include "outside.h"
+
+// a_sampling_profiler: A profiler of the usual kind: a timer's handler takes a backtrace wherever it interrupts the program, often in malloc.
+static int samples;
+
+static void handler(int s) {
+  void* frames[32];
+  __atomic_add_fetch(&samples, backtrace(frames, 32) > 0, __ATOMIC_RELAXED);
+}
+static void* body(void* p) {
+  for (unsigned i = 0; __atomic_load_n(&samples, __ATOMIC_RELAXED) < 40; ++i) use_heap(i, 200);
+  return p;
+}
+
+static int a_sampling_profiler(void) {
+  void* frames[4];
+  backtrace(frames, 4);  // loads the unwinder, which allocates
+  struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+  sigaction(SIGPROF, &action, NULL);
+  struct itimerval each_ms = {{0, 1000}, {0, 1000}};
+  setitimer(ITIMER_PROF, &each_ms, NULL);
+  run_threads(2, body);
+  puts("40 samples");
+  return 0;
+}
+
+// backtraces_in_signal_handlers: A signal handler that interrupted malloc asks for a backtrace and aborts, as crash reporters do: the process ends by SIGABRT, wherever it was interrupted.
+static void report(int s) {
+  void* frames[60];
+  const int found = backtrace(frames, 60);
+  if (found < 2) _exit(3);
+  backtrace_symbols_fd(frames, found, 2);
+  abort();
+}
+
+static void work(void) {
+  static void* b[200];
+  unsigned s = 1;
+  for (;;) {
+    s = s * 1103515245 + 12345;
+    const int k = (s >> 8) % 200;
+    const unsigned kind = (s >> 17) % 16;
+    const size_t size = (s >> 4) % (kind == 0  ? 3000000
+                                    : kind < 4 ? 200000
+                                    : kind < 8 ? 20000
+                                               : 300) +
+                        1;
+    if ((s >> 25) % 2 != 0) {
+      b[k] = realloc(b[k], size);
+    } else {
+      free(b[k]);
+      b[k] = malloc(size);
+    }
+    *(char*)b[k] = 1;
+  }
+}
+
+static int backtraces_in_signal_handlers(void) {
+  void* warm[4];
+  backtrace(warm, 4);  // its first call loads a library
+  unsigned aborted = 0, other = 0;
+  for (int i = 0; i < 40; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      struct sigaction act = {.sa_handler = report};
+      sigaction(SIGPROF, &act, 0);
+      const struct itimerval soon = {{0, 0}, {0, 500 + 137 * i}};
+      setitimer(ITIMER_PROF, &soon, 0);
+      work();
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
+      ++aborted;
+    else
+      ++other, fprintf(stderr, "child %d: status %d\n", i, status);
+  }
+  printf("%u children ended by SIGABRT, %u otherwise\n", aborted, other);
+  return 0;
+}
+
+// forks_in_signal_handlers: A signal handler forks. It has interrupted malloc, free, realloc or calloc of small, large and huge blocks, in a process with one thread. The children end, and the parent goes on.
+enum { forks = 60, blocks = 100 };
+static volatile int done, failed;
+
+static void fork_here(int s) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+  }
+  failed += status != 0;
+  ++done;
+}
+
+static int forks_in_signal_handlers(void) {
+  const struct sigaction act = {.sa_handler = fork_here, .sa_flags = SA_RESTART};
+  sigaction(SIGVTALRM, &act, 0);
+  static void* b[blocks];
+  static size_t bytes[blocks];
+  unsigned s = 1;
+  const struct itimerval soon = {{0, 1000}, {0, 1000}};
+  setitimer(ITIMER_VIRTUAL, &soon, 0);
+  while (done < forks) {
+    s = s * 1103515245 + 12345;
+    const int k = (s >> 8) % blocks;
+    const unsigned kind = (s >> 17) % 16;
+    size_t size = kind == 0 ? 3000000 : kind < 4 ? 200000 : kind < 8 ? 20000 : 300;
+    size = (s >> 4) % size + 1;
+    switch ((s >> 25) % 4) {
+      case 0:
+        b[k] = realloc(b[k], size);
+        break;
+      case 1:
+        free(b[k]);
+        b[k] = calloc(1, size);
+        break;
+      case 2:
+        free(b[k]);
+        b[k] = 0;
+        size = 0;
+        break;
+      default:
+        free(b[k]);
+        b[k] = malloc(size);
+    }
+    bytes[k] = size;
+    if (size != 0) ((char*)b[k])[size - 1] = 1;
+  }
+  printf("%d children failed\n", failed);
+  return 0;
+}
+
+// stack_overflows_are_survived: A stack runs over; the handler, on an alternate stack of malloc, allocates and jumps out. Many times, in two threads.
+static __thread sigjmp_buf back;
+static __thread char* note;
+
+static void handler_survived(int s, siginfo_t* info, void* context) {
+  free(note);
+  note = strdup("the stack ran over");
+  use_heap(5, 20);
+  siglongjmp(back, s);
+}
+static int deeper(volatile char* above) {
+  volatile char room[4096];
+  room[0] = above[0];
+  return deeper(room) + room[0];
+}
+static void* body_survived(void* p) {
+  stack_t other = {.ss_sp = malloc(64 * 1024), .ss_size = 64 * 1024};
+  CHECK(sigaltstack(&other, NULL) == 0);
+  for (int i = 0; i < 20; ++i) {
+    volatile char first = 0;
+    if (sigsetjmp(back, 1) == 0) deeper(&first);
+    CHECK(strcmp(note, "the stack ran over") == 0);
+    use_heap((unsigned)i, 50);
+  }
+  free(note);
+  other.ss_flags = SS_DISABLE;
+  sigaltstack(&other, NULL);
+  free(other.ss_sp);
+  return p;
+}
+
+static int stack_overflows_are_survived(void) {
+  struct sigaction action = {.sa_sigaction = handler_survived,
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+  sigaction(SIGSEGV, &action, NULL);
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 256 * 1024);
+  pthread_t t[2];
+  for (int i = 0; i < 2; ++i) CHECK(pthread_create(&t[i], &small, body_survived, NULL) == 0);
+  for (int i = 0; i < 2; ++i) pthread_join(t[i], NULL);
+  puts("survived");
+  return 0;
+}
+
+// waits_for_signals: Signals of the process reach the thread that waits for them, whoever else there is: sigwait, signalfd, a timer's signal.
+static void* busy(void* p) {
+  for (unsigned i = 0; i < 100; ++i) use_heap(i, 50);
+  return p;
+}
+
+static int waits_for_signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGALRM);
+  sigaddset(&set, SIGCHLD);
+  use_heap(1, 500);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);  // whatever was there before main does not have it
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, busy, NULL) == 0);
+  int got = 0, s;
+  for (int i = 0; i < 20; ++i) {
+    kill(getpid(), SIGUSR1);
+    CHECK(sigwait(&set, &s) == 0);
+    got += s == SIGUSR1;
+    free(malloc(1000));
+  }
+  struct itimerval each_ms = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_REAL, &each_ms, NULL);
+  for (int i = 0; i < 20; ++i) CHECK(sigwait(&set, &s) == 0), got += s == SIGALRM;
+  setitimer(ITIMER_REAL, &none, NULL);
+  struct timespec now = {0, 0};
+  while (sigtimedwait(&set, NULL, &now) > 0) {
+  }
+  int fd = signalfd(-1, &set, SFD_CLOEXEC);
+  pid_t child = fork();
+  if (child == 0) use_heap(2, 100), _exit(0);
+  struct signalfd_siginfo info;
+  CHECK(read(fd, &info, sizeof info) == sizeof info && info.ssi_signo == SIGCHLD);
+  CHECK(wait_for(child) == 0);
+  pthread_join(t, NULL);
+  printf("%d\n", got);
+  return 0;
+}
+
+static const struct program programs[] = {
+    {"a_sampling_profiler", a_sampling_profiler},
+    {"backtraces_in_signal_handlers", backtraces_in_signal_handlers},
+    {"forks_in_signal_handlers", forks_in_signal_handlers},
+    {"stack_overflows_are_survived", stack_overflows_are_survived},
+    {"waits_for_signals", waits_for_signals},
+};
+int main(int count, char** arguments) {
+  return run_program(count, arguments, programs, sizeof programs / sizeof *programs);
+}
