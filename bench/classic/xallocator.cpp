@@ -2,8 +2,6 @@
 // interleaved; static pools; two threads; the Allocator of a class. As the document has it, nobody writes to the blocks, so
 // an allocator that does not either needs no memory at all; a second benchmark writes one byte to
 // each, which is what blocks are for.
-#include "original_xallocator.hpp"
-
 #include <array>
 #include <cstdlib>
 #include <random>
@@ -19,6 +17,7 @@
 #include <ashlar/pool/blocks.hpp>
 
 #include "benchmark.hpp"
+#include "original_xallocator.hpp"
 
 namespace classic {
 namespace {

