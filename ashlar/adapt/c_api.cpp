@@ -6,7 +6,9 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/fault/response.hpp>
+#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/control.hpp>
+#include <ashlar/runtime/memory_limit.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/sampling.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -61,6 +63,20 @@ void ashlar_stats_get(ashlar_stats* stats) noexcept {
     return -1;
   }
   detail::set_fault_action(actions[index], action == ASHLAR_FAULT_CALLBACK ? callback : nullptr);
+  return 0;
+}
+
+[[gnu::visibility("default"), gnu::weak]] int ashlar_limit(std::size_t bytes) noexcept {
+  if (os::heap_is_the_sanitizers()) return result_of(ENOTSUP);
+  runtime::the_limit.set(bytes);
+  return 0;
+}
+[[gnu::visibility("default"), gnu::weak]] int ashlar_on_limit(ashlar_limit_callback callback,
+                                                              void* argument,
+                                                              unsigned percent) noexcept {
+  if (os::heap_is_the_sanitizers()) return result_of(ENOTSUP);
+  if (percent > 100) return result_of(EINVAL);
+  runtime::the_limit.call_back(callback, argument, percent);
   return 0;
 }
 

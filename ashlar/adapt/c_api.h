@@ -63,6 +63,38 @@ int ashlar_prefault(size_t bytes, unsigned threads) ASHLAR_NOEXCEPT;
 void ashlar_seal(void) ASHLAR_NOEXCEPT;
 void ashlar_unseal(void) ASHLAR_NOEXCEPT;
 
+/* ---- a limit ------------------------------------------------------------------------------ */
+
+/* From now on the heap holds no more than `bytes`: pages in use, and free pages that keep their
+ * memory (committed_bytes of the statistics). 0: as much as there is. The environment's
+ * ASHLAR_LIMIT=512M, or =90% of what the control group may have, does the same at start. A request
+ * that would need more first makes the heap give back all that is free; then the function of
+ * ashlar_on_limit is called; then malloc and its kin return null with errno ENOMEM, or, with
+ * ASHLAR_LIMIT_ACTION=end, the process ends as by a fault, and its line names who holds most. Where
+ * the heap holds more than `bytes` already, one line on standard error says so, and it gets nothing
+ * until it holds less. Not counted: the heap's own tables, guarded blocks, samples, and heap
+ * instances whose source is the system (docs/how-to/keep-within-a-limit.md). A child of fork has
+ * the limit for itself.
+ * Returns 0, or -1 with errno ENOTSUP beside a sanitizer. O(1), or as ashlar_trim where the heap
+ * holds more. Thread-safe. */
+int ashlar_limit(size_t bytes) ASHLAR_NOEXCEPT;
+
+/* A program's function for its caches: it frees `bytes_to_drop`, or what it can. */
+typedef void (*ashlar_limit_callback)(size_t bytes_to_drop, void* argument);
+
+/* From now on `callback` is called with `argument`
+ * - once each time that what the heap holds comes to `percent` of the limit (0: 80 %), after free
+ *   pages have gone back;
+ * - for each request that the limit would refuse. The request is tried again afterwards.
+ * It runs in the thread whose call missed its cache, with no lock of the heap held, so it may
+ * allocate and free; what it frees goes back to the system. A request in it that the limit refuses
+ * gets null at once. Several threads may be in it at a time. It must not leave by longjmp or an
+ * exception. Without a function, free pages go back at 80 % all the same. Null: none is called.
+ * Returns 0, or -1 with errno: EINVAL for a percentage above 100, ENOTSUP beside a sanitizer. O(1).
+ * Thread-safe, but for two calls of it at one time; a thread may be in the last function yet. */
+int ashlar_on_limit(ashlar_limit_callback callback, void* argument,
+                    unsigned percent) ASHLAR_NOEXCEPT;
+
 /* ---- statistics -------------------------------------------------------------------------- */
 
 /* Fills `stats`. O(classes + threads); takes each class's lock in turn; allocates nothing. */

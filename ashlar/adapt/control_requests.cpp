@@ -1,6 +1,8 @@
 // adapt/control_requests.cpp: what a process answers at its control socket.
 // Layer: adapt. runtime/control.hpp declares it; docs/control-protocol.md lists the requests.
 #include <cerrno>
+#include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/replaced_file.hpp>
 #include <ashlar/runtime/control.hpp>
+#include <ashlar/runtime/memory_limit.hpp>
 #include <ashlar/runtime/sampling.hpp>
 
 namespace {
@@ -38,6 +41,27 @@ bool metrics(const request& r) {
 bool trim(const request& r) {
   std::fprintf(r.out, "{\"given_back_bytes\": %zu}\n", ashlar_trim());
   return true;
+}
+
+/// What the limit is, and how far the heap is from it.
+bool limit(const request& r) {
+  ashlar_stats now;
+  ashlar::runtime::collect(now, false);
+  std::fprintf(r.out,
+               "{\"limit_bytes\": %" PRIu64 ", \"committed_bytes\": %" PRIu64
+               ", \"limit_refusals\": %" PRIu64 "}\n",
+               now.total.limit_bytes, now.total.committed_bytes, now.total.limit_refusals);
+  return true;
+}
+bool set_limit(const request& r) {
+  std::uint64_t bytes = 0;
+  if (const char* const expected = ashlar::runtime::parse_limit(r.words, bytes);
+      expected != nullptr) {
+    std::fprintf(r.out, "limit %s: expected %s", r.words, expected);
+    return false;
+  }
+  ashlar::runtime::the_limit.set(bytes);
+  return limit(r);
 }
 
 bool sample(const request& r) {
@@ -117,6 +141,8 @@ struct known_request {
 constexpr known_request known[] = {
     {"stats", false, stats},
     {"trim", false, trim},
+    {"limit", false, limit},
+    {"limit", true, set_limit},
     {"sample", true, sample},
     {"profile", true, profile},
     {"profile", false, profile_here},

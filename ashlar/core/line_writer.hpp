@@ -44,6 +44,12 @@ class text_writer {
     put('\n');
   }
 
+  /// Effects: the text ends with a zero byte, in place of its last character if there is no room.
+  void end_text() noexcept {
+    if (used_ == capacity_) --used_;
+    put('\0');
+  }
+
   [[nodiscard]] const char* data() const noexcept { return text_; }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
 

@@ -41,6 +41,8 @@ struct ashlar_total_stats {
   uint64_t metadata_bytes;   /* ashlar's own tables, bitmaps and caches, committed */
   uint64_t threads;          /* thread caches that exist */
   uint64_t guards_refused;   /* guarded blocks and closed pages that were refused */
+  uint64_t limit_bytes;      /* committed_bytes at most; 0: there is no limit */
+  uint64_t limit_refusals;   /* requests that found no room within the limit, and got nothing */
 };
 
 #define ASHLAR_MAX_CLASSES 96

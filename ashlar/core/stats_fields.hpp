@@ -74,6 +74,10 @@ inline constexpr stats_field<ashlar_total_stats> total_stats_fields[] = {
      "Threads that have a cache."},
     {"guards_refused", &ashlar_total_stats::guards_refused, figure_kind::counter,
      "heap_guards_refused", "Guarded blocks and closed pages that were refused."},
+    {"limit_bytes", &ashlar_total_stats::limit_bytes, figure_kind::gauge, "heap_limit_bytes",
+     "Most bytes that may be backed by memory; 0: no limit."},
+    {"limit_refusals", &ashlar_total_stats::limit_refusals, figure_kind::counter,
+     "heap_limit_refusals", "Requests that found no room within the limit."},
 };
 
 /// Effects: adds each figure of `more` to that of `sum`. Labels stay.

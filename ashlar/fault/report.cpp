@@ -118,6 +118,7 @@ void append_text(text_writer& to, const fault& what, const fault_history* histor
   if (what.block_size != 0) to << ", block size " << what.block_size;
   if (what.needed != 0) to << ", needed " << what.needed;
   if (what.blocks != 0) to << ", blocks " << what.blocks;
+  if (history != nullptr && history->more != nullptr) to << ", " << history->more;
   to.end_line();
 }
 
@@ -143,6 +144,7 @@ void append_json(text_writer& to, const fault& what, const fault_history* histor
     append_json_deed(to, "found", history->found);
     append_json_deed(to, "allocated", history->made);
     append_json_deed(to, "freed", history->freed);
+    append_string(to, "more", history->more);
   }
   to << "}";
   to.end_line();

@@ -25,6 +25,7 @@ struct fault_history {
   const deed* found = nullptr;  ///< the call or access at which it was seen
   const deed* made = nullptr;
   const deed* freed = nullptr;
+  const char* more = nullptr;  ///< the end of the fault's own line
 };
 
 /// Effects: as ashlar_misuse and ashlar_fault; the report has the history, too.

@@ -47,6 +47,15 @@ TEST(FaultReport, TellsWhoDidWhatBeforeTheFaultItself) {
             "ashlar: free(0x10): the block is free already (double free)\n");
 }
 
+TEST(FaultReport, WhatElseIsKnownEndsTheFaultsOwnLine) {
+  const detail::fault_history history = {.more = "limit 64, \"in use\" 60"};
+  const fault what = {.kind = fault_kind::exhausted, .call = "malloc", .needed = 8};
+  EXPECT_EQ(text_of(what, &history),
+            "ashlar: malloc(0x0): out of memory, needed 8, limit 64, \"in use\" 60\n");
+  EXPECT_NE(json_of(what, &history).find("\"more\": \"limit 64, \\u0022in use\\u0022 60\""),
+            std::string::npos);
+}
+
 TEST(FaultReport, JsonIsOneLineWhateverTheNames) {
   const std::string line =
       json_of({.kind = fault_kind::wrong_size, .call = "a\"\\\n\x01\xff", .pool = "p"}, nullptr);

@@ -195,6 +195,14 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   // ---- the whole ------------------------------------------------------------------------------
 
+  /// As shared_heap::set_limit. Caches hold an eighth of it at most, from their next misses on.
+  /// Nothing where memory for the heap itself is refused.
+  void set_limit(std::size_t bytes, unsigned soft_percent) noexcept {
+    if (!this->start()) return;
+    shared::set_limit(bytes, soft_percent);
+    caches_.set_bytes(this->caches_bytes());
+  }
+
   /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses
   /// the heap or a block of it any more, nor ever will. O(ranges + caches), plus what the space
   /// takes.

@@ -37,14 +37,18 @@ class cache_set {
     return count_.load(std::memory_order_relaxed);
   }
   /// Returns: what one cache may hold at all, now. Requires: one has an owner.
-  [[nodiscard]] std::size_t share() const noexcept { return bytes_ / count(); }
+  [[nodiscard]] std::size_t share() const noexcept { return bytes() / count(); }
   /// Returns: whether a cache with so much room is beyond its share.
   [[nodiscard]] bool is_beyond_share(std::size_t room_bytes) const noexcept {
-    return std::uint64_t{room_bytes} * count() > bytes_;  // as room > share(), without a division
+    return std::uint64_t{room_bytes} * count() > bytes();  // as room > share(), without a division
   }
 
-  /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`, which
-  /// is the same at every call. The second cache brings `keys` into use. A cache among the newest
+  /// Effects: all caches together may hold `bytes`. Those that hold more give it back when they
+  /// miss.
+  void set_bytes(std::size_t bytes) noexcept { bytes_.store(bytes, std::memory_order_relaxed); }
+
+  /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`
+  /// if nobody has said more. The second cache brings `keys` into use. A cache among the newest
   /// that `is_callers` knows has the caller as its owner already, and is returned as it is.
   /// O(classes).
   template <class IsCallers>
@@ -55,7 +59,7 @@ class cache_set {
     thread_cache* known = owned_;
     for (unsigned i = 0; i < newest_asked && known != nullptr; ++i, known = known->next)
       if (is_callers(*known)) return known;
-    if (bytes_ != bytes) bytes_ = bytes;  // at the first call: nobody reads it before
+    if (this->bytes() == 0) set_bytes(bytes);
     thread_cache* c = spare_;
     if (c != nullptr) {
       spare_ = c->next;
@@ -164,12 +168,16 @@ class cache_set {
     ++spare_count_;
   }
 
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return bytes_.load(std::memory_order_relaxed);
+  }
+
   typename ranked<Mutex, lock_rank::caches>::type mutex_;
   thread_cache* owned_ = nullptr;
   thread_cache* spare_ = nullptr;
   std::atomic<std::size_t> count_{0};
   std::size_t spare_count_ = 0;
-  std::size_t bytes_ = 0;
+  std::atomic<std::size_t> bytes_{0};
 };
 
 }  // namespace ashlar::detail

@@ -128,6 +128,7 @@ void collect_pages(ashlar_stats& out, const page_heap_stats& p, const held_bytes
   t.peak_committed_bytes = p.peak_committed_bytes;
   t.given_back_bytes = p.given_back_bytes;
   t.guards_refused = p.closes_refused;
+  t.limit_bytes = p.limit_bytes;
 }
 
 }  // namespace ashlar::detail

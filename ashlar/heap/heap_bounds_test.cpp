@@ -140,6 +140,51 @@ TEST(HeapBounds, RandomProgramsNeverExceedTheBudget) {
   }
 }
 
+TEST(HeapBounds, ALimitMayChangeAtAnyTime) {
+  const std::unique_ptr<bounded_heap> h = make(8 << 20);
+  h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
+  bounded_heap::cache* own = h->attach();
+  ASSERT_NE(own, nullptr);
+  std::mt19937_64 random(7);
+  std::vector<void*> live;
+  std::uint64_t refused = 0, crossings = 0, above = 0;
+  std::size_t limit = 8 << 20, soft = limit;
+  for (int i = 0; i < 60'000; ++i) {
+    if (i % 500 == 0) {
+      limit = (1 + random() % 64) * 65536;
+      soft = limit / 4 * 3;
+      h->set_limit(limit, 75);
+      EXPECT_EQ(h->take_crossing(), h->committed_bytes() >= soft) << "it may be above already";
+      EXPECT_EQ(h->is_beyond_limit(limit + 1), true);
+    }
+    const std::size_t before = h->committed_bytes();
+    const std::size_t size = random() % 10 == 0 ? random() % 200'000 : random() % 3000;
+    if (random() % 100 < (i / 1000 % 2 == 0 ? 65u : 40u)) {
+      void* block = allocate(*h, *own, size);
+      refused += block == nullptr ? 1u : 0u;
+      if (block != nullptr) live.push_back(block);
+    } else if (!live.empty()) {
+      std::swap(live[random() % live.size()], live.back());
+      deallocate(*h, *own, live.back());
+      live.pop_back();
+    }
+    const std::size_t after = h->committed_bytes();
+    ASSERT_LE(after, std::max(before, limit)) << "above the limit nothing grows";
+    above += after > limit ? 1u : 0u;
+    const bool crossed = h->take_crossing();
+    ASSERT_TRUE(crossed || before >= soft || after < soft);
+    ASSERT_TRUE(!crossed || after >= soft || after < before || before >= soft);
+    EXPECT_EQ(h->bytes_above() != 0, after >= soft);
+    crossings += crossed ? 1u : 0u;
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_GT(crossings, 10u);
+  EXPECT_GT(above, 100u) << "or no limit was below what was in use";
+  for (void* block : live) deallocate(*h, *own, block);
+  h->detach(own);
+  h->audit();
+}
+
 TEST(HeapBounds, ALargeBlockGrowsUpToTheBudgetInPlace) {
   const std::unique_ptr<bounded_heap> h = make(1 << 20);
   bool zeroed = false;

@@ -45,6 +45,7 @@ struct page_heap_stats : large_block_stats {
   std::uint64_t committed_bytes = 0;  ///< in use or dirty, tables excluded: no more is resident
   std::uint64_t peak_committed_bytes = 0;
   std::uint64_t given_back_bytes = 0;
+  std::uint64_t limit_bytes = 0;     ///< committed_bytes at most; 0: no bound
   std::uint64_t table_bytes = 0;     ///< in memory
   std::uint64_t closes_refused = 0;  ///< pages behind slabs that the system did not close
 };
@@ -292,6 +293,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     s.committed_bytes = counts.committed_bytes;
     s.peak_committed_bytes = counts.peak_committed_bytes;
     s.given_back_bytes = counts.given_back_bytes;
+    s.limit_bytes = counts.limit_bytes;
     return s;
   }
 

@@ -9,7 +9,7 @@
 // needs pages next, of any class. So memory moves between classes without a system call. What stays
 // dirty for longer than the delay is purged: given back to the system.
 //
-// Law: used pages + dirty pages <= the most there may be, whenever pages are handed out.
+// Law: whoever makes used pages + dirty pages more leaves them <= the most there may be.
 // Invariant (audit): pages of runs in use, being purged and lost == used_pages_.
 // Thread-safety: one lock for the structure (run_store.hpp), which is open during every system call
 // that gives memory back. Purging is done by one thread at a time, under a lock of its own.
@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include <ashlar/core/count_ones.hpp>
 #include <ashlar/core/lock_order.hpp>
@@ -48,9 +49,35 @@ class page_supply {
   page_supply(const page_supply&) = delete;
   page_supply& operator=(const page_supply&) = delete;
 
-  /// Effects: from now on pages in use and dirty are never more than `pages`. Requires: no other
-  /// thread is inside the heap.
-  void set_pages_max(std::size_t pages) noexcept { pages_max_ = pages; }
+  /// Effects: from now on pages in use and dirty do not become more than `pages`. Where they are
+  /// more now, nothing grows until they are less. They cross when they come to `soft_percent` of
+  /// `pages`.
+  void set_pages_max(std::size_t pages, unsigned soft_percent = 100) noexcept {
+    const std::lock_guard guard(mutex_);
+    pages_max_ = pages;
+    soft_pages_ = pages / 100 * soft_percent + pages % 100 * soft_percent / 100;
+    is_above_ = false;
+    note_committed();
+  }
+  /// Returns: whether pages in use and dirty have crossed since this was asked last. Takes no lock.
+  [[nodiscard]] bool has_crossed() const noexcept {
+    return crossed_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool take_crossing() noexcept {
+    return crossed_.exchange(false, std::memory_order_relaxed);
+  }
+  /// Returns: the bytes that have to go back so that pages in use and dirty are well below that,
+  /// by a sixteenth of the most there may be: it takes a while to cross again. 0: they are below.
+  [[nodiscard]] std::size_t bytes_above() noexcept {
+    const std::lock_guard guard(mutex_);
+    const std::size_t now = committed_pages_.load(std::memory_order_relaxed);
+    return now < soft_pages_ ? 0 : (now - soft_pages_ + pages_max_ / 16 + 1) << page_shift;
+  }
+  /// Returns: whether the most there may be is what keeps `pages` more from being used.
+  [[nodiscard]] bool is_beyond_max(std::size_t pages) noexcept {
+    const std::lock_guard guard(mutex_);
+    return !within_max(pages);
+  }
 
   /// Effects: from now on free pages go back as `policy` says.
   void set_policy(const purge_policy& policy) noexcept {
@@ -272,11 +299,12 @@ class page_supply {
 
   struct page_counts {
     std::size_t used_pages;
-    std::uint64_t committed_bytes, peak_committed_bytes, given_back_bytes;
+    std::uint64_t committed_bytes, peak_committed_bytes, given_back_bytes, limit_bytes;
   };
   [[nodiscard]] page_counts counts() const noexcept {
     return {used_pages_, std::uint64_t{used_pages_ + runs_.dirty_pages()} << page_shift,
-            std::uint64_t{committed_pages_peak_} << page_shift, given_back_bytes_};
+            std::uint64_t{committed_pages_peak_} << page_shift, given_back_bytes_,
+            pages_max_ >= SIZE_MAX >> page_shift ? 0 : std::uint64_t{pages_max_} << page_shift};
   }
 
   /// So many headrooms go for one request, and all of them before it gets nothing.
@@ -291,6 +319,10 @@ class page_supply {
     const std::size_t pages = used_pages_ + runs_.dirty_pages();
     committed_pages_.store(pages, std::memory_order_relaxed);
     committed_pages_peak_ = std::max(committed_pages_peak_, pages);
+    if (pages < soft_pages_) [[likely]]
+      is_above_ = false;
+    else if (!std::exchange(is_above_, true))
+      crossed_.store(true, std::memory_order_relaxed);
   }
 
   [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages, std::size_t length,
@@ -386,6 +418,9 @@ class page_supply {
   std::size_t closed_wait_pages_ = 0;
   std::size_t used_pages_ = 0;
   std::size_t pages_max_ = SIZE_MAX;
+  std::size_t soft_pages_ = SIZE_MAX;
+  bool is_above_ = false;             ///< as many pages as that are used and dirty
+  std::atomic<bool> crossed_{false};  ///< they have become so many; written under the lock
   std::atomic<std::size_t> committed_pages_{0};  // used and dirty; written under the lock
   std::size_t committed_pages_peak_ = 0;
   std::atomic<std::size_t> grown_pages_{0};  // written under the lock

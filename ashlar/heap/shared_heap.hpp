@@ -159,7 +159,7 @@ class shared_heap {
     if (started_.load(std::memory_order_relaxed)) return true;
     if constexpr (requires { classes::load(); }) classes::load();
     if (!pages_.start(classes::table().bit_words_per_page)) return false;
-    caches_bytes_ = bounds_.caches_total(space_.processors());
+    caches_bytes_.store(bounds_.caches_total(space_.processors()), std::memory_order_relaxed);
     if (!centrals_.start(space_, bounds_.stash_bytes, bounds_.steady_slabs)) return false;
     started_.store(true, std::memory_order_release);
     return true;
@@ -189,6 +189,30 @@ class shared_heap {
     bounds_ = bounds;
     pages_.set_pages_max(bounds.budget_bytes >> page_shift);
   }
+
+  /// Effects: from now on committed_bytes() do not become more than `bytes`: where growth would, a
+  /// request gets null, after all that is free has been used or given back. They cross at
+  /// `soft_percent` of it. What the heap has already it keeps.
+  void set_limit(std::size_t bytes, unsigned soft_percent) noexcept {
+    pages_.set_pages_max(bytes >> page_shift, soft_percent);
+    caches_bytes_.store(std::min(bounds_.caches_total(space_.processors()), bytes / 8),
+                        std::memory_order_relaxed);
+  }
+  /// As page_supply's.
+  [[nodiscard]] bool has_crossed() const noexcept { return pages_.has_crossed(); }
+  [[nodiscard]] bool take_crossing() noexcept { return pages_.take_crossing(); }
+  [[nodiscard]] std::size_t bytes_above() noexcept { return pages_.bytes_above(); }
+  /// Returns: whether the limit is why a request for `size` gets null. Requires: started.
+  [[nodiscard]] bool is_beyond_limit(std::size_t size) noexcept {
+    const class_index c = classes::class_for(size, 1);
+    return size <= PTRDIFF_MAX &&
+           pages_.is_beyond_max(c != 0 ? classes::shape(c).pages : divide_up(size, page_size));
+  }
+  void note_refusal() noexcept { refusals_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Effects: gives back free runs whatever their age, as far as the purge policy lets them go.
+  /// Returns: the bytes. O(free runs).
+  std::size_t purge() noexcept { return pages_.purge_aged(true); }
 
   /// As page_heap::close_behind_slabs.
   void close_behind_slabs(std::size_t most) noexcept { pages_.close_behind_slabs(most); }
@@ -384,6 +408,7 @@ class shared_heap {
     collect_classes<classes>(out, caches, centrals_, counting_);
     const page_heap_stats pages = pages_.stats();
     collect_pages(out, pages, held_, counting_);
+    out.total.limit_refusals = refusals_.load(std::memory_order_relaxed);
     out.total.metadata_bytes =
         pages.table_bytes + centrals_.resident_bytes(space_) + caches.resident_bytes(space_);
   }
@@ -424,7 +449,9 @@ class shared_heap {
   [[nodiscard]] std::size_t held() const noexcept { return held_.now(); }
   [[nodiscard]] const heap_bounds& bounds() const noexcept { return bounds_; }
   /// Returns: what all caches together may hold. Requires: started.
-  [[nodiscard]] std::size_t caches_bytes() const noexcept { return caches_bytes_; }
+  [[nodiscard]] std::size_t caches_bytes() const noexcept {
+    return caches_bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   friend struct heap_layout;  // tells where the members are
@@ -439,7 +466,8 @@ class shared_heap {
   std::atomic<bool> started_{false};
   typename ranked<mutex_type, lock_rank::start>::type start_mutex_;
   heap_bounds bounds_;
-  std::size_t caches_bytes_ = 0;  ///< what all caches together may hold
+  std::atomic<std::size_t> caches_bytes_{0};  ///< what all caches together may hold
+  std::atomic<std::uint64_t> refusals_{0};    ///< requests that a limit has refused
   exact_counting<pages_type> counting_;
   held_bytes held_;
   reclaimer_type reclaimer_;

@@ -344,10 +344,12 @@ void* heap_instance::take_once(std::size_t size, std::size_t alignment) noexcept
 
 void* heap_instance::take(std::size_t size, std::size_t alignment) noexcept {
   if (void* const block = take_once(size, alignment); block != nullptr) return block;
-  if (size > budget_bytes_ || size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) return nullptr;
-  trim();
-  if (void* const block = take_once(size, alignment); block != nullptr) return block;
-  pressure_.fetch_add(1, std::memory_order_relaxed);
+  if (size <= budget_bytes_ && size <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX) {
+    trim();
+    if (void* const block = take_once(size, alignment); block != nullptr) return block;
+    pressure_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (budget_bytes_ != SIZE_MAX) engine_.note_refusal();
   return nullptr;
 }
 

@@ -120,6 +120,8 @@ TEST(HeapBudget, TooSmallForAnythingIsNullAtOnce) {
   EXPECT_EQ(h.try_allocate(1), nullptr);
   EXPECT_EQ(h.try_reallocate(p, 2 * mib), nullptr);
   EXPECT_EQ(h.usable_size(p), mib);
+  EXPECT_EQ(h.stats().total.limit_bytes, mib);
+  EXPECT_EQ(h.stats().total.limit_refusals, 3u);
   h.deallocate(p);
 }
 

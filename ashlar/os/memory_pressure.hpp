@@ -16,8 +16,8 @@ struct memory_pressure {
   std::uint64_t stalled_us = 0;            ///< how long a task of it waited for memory, ever
 };
 
-/// The group that the process was in when the object was made. Its own files count, not those of
-/// the groups around it.
+/// The group that the process was in when the object was made, or the nearest around it that knows
+/// its memory. But for hard_limit the files of that group alone count.
 class memory_group {
  public:
   /// Effects: finds the group where systems usually have it. `root` goes in front of every path
@@ -27,17 +27,26 @@ class memory_group {
   /// Effects: fills `out` with what can be read. Returns: false when nothing can.
   [[nodiscard]] bool read(memory_pressure& out) const noexcept;
 
+  /// Returns: the bytes at which the system refuses memory to the group: the least limit of it and
+  /// of the groups around it; UINT64_MAX where there is none. O(groups) small files. Keeps errno;
+  /// allocates nothing.
+  [[nodiscard]] std::uint64_t hard_limit() const noexcept;
+
  private:
   enum class version : std::uint8_t { none, one, two };
   static constexpr std::size_t path_max = 512;
 
   [[nodiscard]] bool settle_on(const char* root, const char* mount, const char* group,
                                version found) noexcept;
+  /// Effects: this is the group around it. Returns: false at the outermost one, which it stays.
+  bool leave() noexcept;
   /// Returns: whether the group's file could be read into `text`, ended by a zero byte.
   [[nodiscard]] bool read_file(const char* name, char* text, std::size_t capacity) const noexcept;
+  /// Effects: `value` is the number in the group's file, if there is one.
   void read_number(const char* name, std::uint64_t& value) const noexcept;
 
   version version_ = version::none;
+  std::size_t mount_length_ = 0;  ///< of folder_: where the outermost group is
   char folder_[path_max] = {};
 };
 

@@ -93,20 +93,44 @@ memory_group::memory_group(const char* root) noexcept {
 
 bool memory_group::settle_on(const char* root, const char* mount, const char* group,
                              version found) noexcept {
-  // Where a container sees its own group only, that is the mount itself, whatever the group is
-  // called.
-  for (const char* const path : {group, ""}) {
-    line_writer<path_max> folder;
-    folder << root << mount << path;
-    if (folder.size() + 1 >= path_max) continue;  // perhaps cut off
-    std::memcpy(folder_, folder.data(), folder.size());
-    folder_[folder.size()] = '\0';
-    version_ = found;
-    memory_pressure now;
+  line_writer<path_max> folder;
+  folder << root << mount;
+  mount_length_ = folder.size();
+  folder << group;
+  const bool fits = folder.size() + 1 < path_max;  // else it is perhaps cut off
+  const std::size_t length = fits ? folder.size() : mount_length_;
+  if (length + 1 >= path_max) return false;
+  std::memcpy(folder_, folder.data(), length);
+  folder_[length] = '\0';
+  version_ = found;
+  // A group may leave memory to one around it. Where a container sees its own group only, that is
+  // the mount itself, whatever the group is called.
+  memory_pressure now;
+  do {
     if (read(now)) return true;
-  }
+  } while (leave());
   version_ = version::none;
   return false;
+}
+
+bool memory_group::leave() noexcept {
+  char* const end = std::strrchr(folder_, '/');
+  if (end == nullptr || end < folder_ + mount_length_) return false;
+  *end = '\0';
+  return true;
+}
+
+std::uint64_t memory_group::hard_limit() const noexcept {
+  constexpr std::uint64_t none = std::uint64_t{1} << 62;  // version 1 has a number for it
+  std::uint64_t least = UINT64_MAX;
+  if (version_ == version::none) return least;
+  memory_group at = *this;
+  do {
+    std::uint64_t here = UINT64_MAX;
+    at.read_number(version_ == version::one ? "memory.limit_in_bytes" : "memory.max", here);
+    least = std::min(least, here);
+  } while (at.leave());
+  return least < none ? least : UINT64_MAX;
 }
 
 bool memory_group::read_file(const char* name, char* text, std::size_t capacity) const noexcept {

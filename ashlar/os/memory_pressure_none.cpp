@@ -7,6 +7,11 @@ namespace ashlar::os {
 
 memory_group::memory_group(const char*) noexcept {
   static_cast<void>(version_);
+  static_cast<void>(mount_length_);
+}
+
+std::uint64_t memory_group::hard_limit() const noexcept {
+  return UINT64_MAX;
 }
 
 bool memory_group::read(memory_pressure&) const noexcept {

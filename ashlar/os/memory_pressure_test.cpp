@@ -136,6 +136,36 @@ TEST_F(MemoryGroup, WhatCannotBeReadStaysAsItWas) {
   }
 }
 
+TEST_F(MemoryGroup, TheHardLimitIsTheLeastOfTheGroupsAround) {
+  const auto limit = [&] { return memory_group(root.c_str()).hard_limit(); };
+  EXPECT_EQ(limit(), UINT64_MAX);
+  write("/proc/self/cgroup", "0::/app/one/two\n");
+  const std::string mount = "/sys/fs/cgroup";
+  write(mount + "/app/one/two/memory.current", "1000\n");
+  write(mount + "/app/one/two/memory.high", "10\n");  // it slows down, and refuses nothing
+  EXPECT_EQ(limit(), UINT64_MAX);
+  write(mount + "/memory.max", "9000\n");
+  EXPECT_EQ(limit(), 9000u);
+  write(mount + "/app/one/memory.max", "5000\n");
+  write(mount + "/app/one/two/memory.max", "max\n");
+  EXPECT_EQ(limit(), 5000u);
+  write(mount + "/app/one/two/memory.max", "7000\n");
+  EXPECT_EQ(limit(), 5000u);
+  write("/sys/fs/memory.max", "1\n");  // outside of the mount
+  EXPECT_EQ(limit(), 5000u);
+  // A group that leaves memory to the one around it.
+  write("/proc/self/cgroup", "0::/app/one/two/three/four\n");
+  EXPECT_EQ(limit(), 5000u);
+  EXPECT_EQ(read().used_bytes, 1000u);
+  // Version 1, and its number for none.
+  write("/proc/self/cgroup", "4:memory:/app\n");
+  write("/sys/fs/cgroup/memory/app/memory.usage_in_bytes", "1\n");
+  write("/sys/fs/cgroup/memory/app/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(limit(), UINT64_MAX);
+  write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "8000\n");
+  EXPECT_EQ(limit(), 8000u);
+}
+
 TEST_F(MemoryGroup, ANameThatIsTooLongTellsNothing) {
   const std::string name(600, 'n');
   write("/proc/self/cgroup", "0::/" + name + "\n");

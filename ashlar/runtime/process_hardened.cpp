@@ -471,7 +471,7 @@ void* hardened_reallocate(void* block, std::size_t size, const char* call) noexc
       return resize_here(block, before, size);
   }
   void* const resized = detail::reallocate_by_copy(
-      block, before.label.size, size, [&] { return hardened_allocate(size, 1, false, call); },
+      block, before.label.size, size, [&] { return take(size, 1, false, call, front::hardened); },
       [&](void* old) { hardened_deallocate(old, call); });
   if (resized != block || before.label.family == block_family::none) return resized;
   return resize_here(block, before, size);

@@ -9,6 +9,7 @@
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/front.hpp>
+#include <ashlar/runtime/memory_limit.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/test_scopes.hpp>
@@ -53,17 +54,38 @@ void* reallocate_by_calls(void* block, std::size_t have, std::size_t size,
 
 // ---- the rows of a plain and of a watched process -----------------------------------------------
 
+void* take_inside(std::size_t size, std::size_t alignment, bool zeroed, const char* call,
+                  front by) noexcept;
+
+/// As take, of a front that asks the heap, which had nothing: once more if the program makes room.
+ASHLAR_COLD void* take_at_limit(std::size_t size, std::size_t alignment, bool zeroed,
+                                const char* call, front by) noexcept {
+  if (!the_limit.is_set() || self.at_limit) return nullptr;
+  void* block = nullptr;
+  if (the_limit.make_room(size)) {
+    self.at_limit = true;  // it is the last try
+    block = by == front::hardened ? hardened_allocate(size, alignment, zeroed, call)
+                                  : take_inside(size, alignment, zeroed, call, by);
+    self.at_limit = false;
+  }
+  if (block == nullptr) the_limit.refuse(size, call);
+  return block;
+}
+
 ASHLAR_MISS void* take_inside(std::size_t size, std::size_t alignment, bool zeroed,
                               const char* call, front by) noexcept {
   note_allocation();
-  const visit here;
-  if (!here.is_inside()) [[unlikely]]
-    return reserve.allocate(size, alignment, zeroed);
-  if (by == front::watched) [[unlikely]]
-    return watched_calls().take(size, alignment, zeroed, told_as(call));
-  bool is_zero = zeroed;
-  void* const block = plain_calls::take(size, alignment, is_zero);
-  return zeroed && !is_zero && block != nullptr ? std::memset(block, 0, size) : block;
+  void* block = nullptr;
+  {
+    const visit here;
+    if (!here.is_inside()) [[unlikely]]
+      return reserve.allocate(size, alignment, zeroed);
+    bool is_zero = zeroed;
+    block = by == front::plain ? plain_calls::take(size, alignment, is_zero)
+                               : watched_calls().take(size, alignment, zeroed, told_as(call));
+    if (by == front::plain && zeroed && !is_zero && block != nullptr) std::memset(block, 0, size);
+  }
+  return block != nullptr ? block : take_at_limit(size, alignment, zeroed, call, by);
 }
 
 ASHLAR_MISS void give_inside(void* block, const char* call, front by) noexcept {
@@ -78,20 +100,24 @@ ASHLAR_MISS void give_inside(void* block, const char* call, front by) noexcept {
 
 ASHLAR_MISS void* resize_inside(void* block, std::size_t size, const char* call,
                                 front by) noexcept {
+  the_limit.note_miss();
   if (by == front::hardened) return resized(hardened_reallocate(block, size, call), size);
   if (by == front::reserved) {
     const std::size_t have = reserve.usable_size(block, call);
     return have != 0 ? reallocate_by_calls(block, have, size, call) : detail::no_block();
   }
-  const look at;
-  if (at.is_inside()) {
-    const bool plain = by == front::plain;
-    void* const kept =
-        plain ? the_heap.reallocate(block, size, call) : watched_calls().resize(block, size, call);
-    the_background.note_free();  // it may have become shorter
-    if (kept != nullptr || !plain) return resized(kept, size);
+  std::size_t have = 0;
+  {
+    const look at;
+    if (at.is_inside()) {
+      const bool plain = by == front::plain;
+      void* const kept = plain ? the_heap.reallocate(block, size, call)
+                               : watched_calls().resize(block, size, call);
+      the_background.note_free();  // it may have become shorter
+      if (kept != nullptr || !plain) return resized(kept, size);
+    }
+    have = watched_calls().usable_size(block, call, false);
   }
-  const std::size_t have = watched_calls().usable_size(block, call, false);
   return have != detail::full_check::none ? reallocate_by_calls(block, have, size, call)
                                           : detail::no_block();
 }
@@ -147,6 +173,7 @@ void note_allocation() noexcept {
   if (self.own == nullptr) return;
   the_background.note_allocation();
   the_control.note_allocation();
+  the_limit.note_miss();
 }
 
 // ---- the table ----------------------------------------------------------------------------------
@@ -155,7 +182,10 @@ void* take(std::size_t size, std::size_t alignment, bool zeroed, const char* cal
            front by) noexcept {
   if (by <= front::watched) [[likely]]
     return take_inside(size, alignment, zeroed, call, by);
-  if (by == front::hardened) return hardened_allocate(size, alignment, zeroed, call);
+  if (by == front::hardened) {
+    void* const block = hardened_allocate(size, alignment, zeroed, call);
+    return block != nullptr ? block : take_at_limit(size, alignment, zeroed, call, by);
+  }
   if constexpr (is_drop_in) {
     if (by == front::sampled) return allocate_sampling(size, alignment, zeroed, call);
   } else if (by == front::sanitizer) {

@@ -15,6 +15,7 @@
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/front.hpp>
 #include <ashlar/runtime/last_thread.hpp>
+#include <ashlar/runtime/memory_limit.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/sampling.hpp>
@@ -235,6 +236,8 @@ void start_process() noexcept {
   detail::respond_to_faults_as(s.faults);
   detail::call_back_by(run_outside);
   the_heap.set_purge_policy(s.purge);
+  if (s.limit_bytes != 0) the_limit.set(s.limit_bytes);
+  if (s.ends_at_limit) the_limit.end_at_refusals();
   choose_huge_pages(s.huge_pages);
   if (s.background) static_cast<void>(the_background.turn(true));
   if (s.control != nullptr) the_control.allow(s.control);

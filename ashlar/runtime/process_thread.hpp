@@ -27,8 +27,9 @@ struct thread_state {
   /// The program's function of faults runs: it may have interrupted a call in the heap, so the
   /// reserve serves it, as it does beside a fork.
   bool outside = false;
-  bool counts_calls = false;  ///< it has test scopes: every call misses
-  unsigned in_reserve = 0;    ///< how often the thread is inside one of the reserve's heaps
+  bool counts_calls = false;     ///< it has test scopes: every call misses
+  bool at_limit = false;         ///< the program makes room, or the last try goes on
+  std::uint16_t in_reserve = 0;  ///< how often the thread is inside one of the reserve's heaps
   detail::guard_turn turn;
   const calls_told_as* told = nullptr;    ///< full checks remember some calls by another name
   detail::test_scopes* scopes = nullptr;  ///< that count its calls; null: none, or they are paused

@@ -12,6 +12,7 @@
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
 #include <ashlar/os/signals.hpp>
+#include <ashlar/runtime/memory_limit.hpp>
 #include <ashlar/runtime/settings.hpp>
 
 namespace ashlar::runtime {
@@ -49,29 +50,19 @@ void read_number(char** environment, const char* name, std::int64_t least, const
   errno = saved;
 }
 
-/// Effects: stores the variable's value, if it is a number of bytes up to 2^40 with or without a
-/// unit.
+/// Effects: stores what the variable gives, if it is a number of bytes.
 void read_bytes(char** environment, const char* name, const char* expected,
                 std::uint64_t& value) noexcept {
   const char* const text = find_setting(environment, name);
-  if (text == nullptr) return;
-  constexpr std::uint64_t most = std::uint64_t{1} << 40;
-  std::uint64_t number = 0;
-  const char* p = text;
-  for (; *p >= '0' && *p <= '9' && number <= most; ++p)
-    number = number * 10 + static_cast<std::uint64_t>(*p - '0');
-  const bool has_digits = p != text;
-  constexpr const char* units = "KMG";
-  if (const char* const unit = *p != '\0' ? std::strchr(units, *p) : nullptr; unit != nullptr) {
-    const auto shift = 10 * static_cast<unsigned>(unit - units + 1);
-    number = number <= most >> shift ? number << shift : most + 1;
-    ++p;
-    if (std::strcmp(p, "iB") == 0) p += 2;
-  }
-  if (has_digits && *p == '\0' && number <= most)
-    value = number;
-  else
-    complain(name, text, expected);
+  if (text != nullptr && !parse_bytes(text, value)) complain(name, text, expected);
+}
+
+/// Effects: stores the bound that ASHLAR_LIMIT gives.
+void read_limit(char** environment, std::uint64_t& bytes) noexcept {
+  constexpr const char* name = "ASHLAR_LIMIT";
+  const char* const text = find_setting(environment, name);
+  const char* const expected = text != nullptr ? parse_limit(text, bytes) : nullptr;
+  if (expected != nullptr) complain(name, text, expected);
 }
 
 /// Returns: the value of the variable, which names a file that may be written; null if it names
@@ -150,6 +141,25 @@ void note_environment(char** environment) noexcept {
   noted_environment = environment;
 }
 
+bool parse_bytes(const char* text, std::uint64_t& value) noexcept {
+  constexpr std::uint64_t most = std::uint64_t{1} << 40;
+  std::uint64_t number = 0;
+  const char* p = text;
+  for (; *p >= '0' && *p <= '9' && number <= most; ++p)
+    number = number * 10 + static_cast<std::uint64_t>(*p - '0');
+  if (p == text) return false;
+  constexpr const char* units = "KMG";
+  if (const char* const unit = *p != '\0' ? std::strchr(units, *p) : nullptr; unit != nullptr) {
+    const auto shift = 10 * static_cast<unsigned>(unit - units + 1);
+    number = number <= most >> shift ? number << shift : most + 1;
+    ++p;
+    if (std::strcmp(p, "iB") == 0) p += 2;
+  }
+  if (*p != '\0' || number > most) return false;
+  value = number;
+  return true;
+}
+
 bool is_control_place(const char* where) noexcept {
   constexpr std::size_t socket_path_max = 108;
   return std::strcmp(where, "1") == 0 ||
@@ -190,6 +200,9 @@ settings read_settings(char** environment) noexcept {
   settings s;
   read_number(environment, "ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
   read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", s.purge.keep_bytes);
+  read_limit(environment, s.limit_bytes);
+  s.ends_at_limit =
+      read_word(environment, "ASHLAR_LIMIT_ACTION", {"fail", "end"}, "fail or end") != 0;
   s.background = read_word(environment, "ASHLAR_BACKGROUND", {"0", "1"}, "0 or 1") != 0;
   s.huge_pages = static_cast<os::huge_pages>(read_word(
       environment, "ASHLAR_HUGE_PAGES", {"system", "never", "always"}, "system, never or always"));

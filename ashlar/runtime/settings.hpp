@@ -26,6 +26,8 @@ struct sampling_settings {
 
 struct settings {
   detail::purge_policy purge;
+  std::uint64_t limit_bytes = 0;  ///< what the heap may hold: ASHLAR_LIMIT; 0: no bound
+  bool ends_at_limit = false;     ///< the process ends there: ASHLAR_LIMIT_ACTION=end
   os::huge_pages huge_pages = os::huge_pages::as_the_system_says;  ///< ASHLAR_HUGE_PAGES
   bool background =
       false;  ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
@@ -63,6 +65,10 @@ void note_environment(char** environment) noexcept;
 
 /// Returns: whether `where` says where a control socket can be: "1" or a path.
 [[nodiscard]] bool is_control_place(const char* where) noexcept;
+
+/// Effects: `value` is the number of bytes that `text` gives, up to 2^40, with or without a unit
+/// (K, M, G, KiB, ...). Returns: false, and it is as it was, where it gives none.
+[[nodiscard]] bool parse_bytes(const char* text, std::uint64_t& value) noexcept;
 
 /// Returns: which of `words` the variable `name` is; `usual` when it is unset or empty. If it is
 /// none of them, one line on standard error says what was `expected`, and `usual` stands.

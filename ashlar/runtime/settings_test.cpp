@@ -17,12 +17,21 @@ namespace {
 using ashlar::runtime::read_settings;
 using ashlar::runtime::settings;
 
-constexpr const char* names[] = {
-    "ASHLAR_PURGE_DELAY_MS",    "ASHLAR_KEEP_BYTES",         "ASHLAR_STATS",
-    "ASHLAR_BACKGROUND",        "ASHLAR_HUGE_PAGES",         "ASHLAR_CHECK_GUARD",
-    "ASHLAR_CHECK_GUARD_SLOTS", "ASHLAR_CHECK_GUARD_BEFORE", "ASHLAR_SAMPLE",
-    "ASHLAR_SAMPLE_FILE",       "ASHLAR_SAMPLE_SIGNAL",      "ASHLAR_SAMPLE_INTERVAL",
-    "ASHLAR_SAMPLE_GUARD"};
+constexpr const char* names[] = {"ASHLAR_PURGE_DELAY_MS",
+                                 "ASHLAR_KEEP_BYTES",
+                                 "ASHLAR_STATS",
+                                 "ASHLAR_BACKGROUND",
+                                 "ASHLAR_HUGE_PAGES",
+                                 "ASHLAR_CHECK_GUARD",
+                                 "ASHLAR_CHECK_GUARD_SLOTS",
+                                 "ASHLAR_CHECK_GUARD_BEFORE",
+                                 "ASHLAR_SAMPLE",
+                                 "ASHLAR_SAMPLE_FILE",
+                                 "ASHLAR_SAMPLE_SIGNAL",
+                                 "ASHLAR_SAMPLE_INTERVAL",
+                                 "ASHLAR_SAMPLE_GUARD",
+                                 "ASHLAR_LIMIT",
+                                 "ASHLAR_LIMIT_ACTION"};
 
 class Settings : public testing::Test {
  protected:
@@ -130,6 +139,21 @@ TEST_F(Settings, OneOfSoManyBytesIsSampled) {
                              " is ignored: expected a number of bytes such as 512K, to sample one "
                              "of so many, or 0 for none\n");
   }
+}
+
+TEST_F(Settings, ALimitAndWhatFollowsAtIt) {
+  EXPECT_EQ(read_settings(environ).limit_bytes, 0u);
+  EXPECT_FALSE(read_settings(environ).ends_at_limit);
+  EXPECT_EQ(with("ASHLAR_LIMIT", "512M").limit_bytes, 512u << 20);
+  EXPECT_TRUE(with("ASHLAR_LIMIT_ACTION", "end").ends_at_limit);
+  EXPECT_FALSE(with("ASHLAR_LIMIT_ACTION", "fail").ends_at_limit);
+  EXPECT_EQ(complaint, "");
+  EXPECT_EQ(with("ASHLAR_LIMIT", "0%").limit_bytes, 0u);
+  EXPECT_EQ(complaint,
+            "ashlar: ASHLAR_LIMIT=0% is ignored: expected bytes such as 512M, a percentage such as "
+            "90%, or 0 for none\n");
+  EXPECT_FALSE(with("ASHLAR_LIMIT_ACTION", "abort").ends_at_limit);
+  EXPECT_EQ(complaint, "ashlar: ASHLAR_LIMIT_ACTION=abort is ignored: expected fail or end\n");
 }
 
 TEST_F(Settings, ProfilesAreWrittenWhenTheEnvironmentSays) {

@@ -170,6 +170,25 @@ class ControlTest(unittest.TestCase):
         self.assertGreater(before, 10_000_000)
         self.assertRegex(self.done("ctl", one.pid, "trim"), "went back to the system")
 
+    def test_limit(self):
+        one = self.service()
+        one.say("keep 20000")
+        self.assertRegex(self.done("ctl", one.pid, "limit"), "^limit none, .* committed, 0 requests refused\n$")
+        figures = json.loads(self.done("ctl", "--json", one.pid, "limit", "64M"))
+        self.assertEqual((figures["limit_bytes"], figures["limit_refusals"]), (64 << 20, 0))
+        self.assertGreater(figures["committed_bytes"], 20_000_000)
+        # Below what is in use: the answer says so, and the service goes on.
+        self.assertRegex(self.done("ctl", one.pid, "limit", "10M"),
+                         "^limit 10.0 MiB, .* committed, 0 requests refused: nothing more until less is held\n$")
+        self.assertIn("ashlar_heap_limit_bytes 10485760\n", self.done("ctl", one.pid, "metrics"))
+        self.assertEqual(one.say("free"), "freed")
+        self.done("ctl", one.pid, "limit", "0")
+        self.assertEqual(one.say("keep 20000"), "kept")
+        for wrong in ("64MB", "0%", "101%", "much"):
+            self.refused(1, f"limit {wrong}: expected bytes such as 512M, a percentage such as 90%, or 0 for none",
+                         "ctl", one.pid, "limit", wrong)
+        self.refused(2, "expected: ashlar ctl PROCESS limit", "ctl", one.pid, "limit", "1M", "2M")
+
     def test_samples(self):
         one = self.service()
         profile = os.path.join(self.runtime, "a profile.pb")

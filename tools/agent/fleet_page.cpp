@@ -107,6 +107,7 @@ std::string fleet_json(const fleet_look& now, const fleet& all) {
                          {"live_bytes", each->total.bytes_in_use},
                          {"peak_bytes", each->total.peak_bytes_in_use},
                          {"held_bytes", each->total.committed_bytes},
+                         {"limit_bytes", each->total.limit_bytes},
                          {"resident_bytes", each->total.resident_bytes},
                          {"is_exact", each->total.accuracy == ASHLAR_ACCURACY_EXACT},
                          {"calls_per_second", std::llround(trend.calls_per_second)},

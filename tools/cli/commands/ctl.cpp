@@ -54,6 +54,8 @@ ASHLAR_CONTROL=1, or calls ashlar_control.
 Requests:
   stats              what its heap has, as a table
   trim               give every free page back to the system
+  limit [N|P%|0]     what the heap may hold: 512M, 90% of the control group's limit, 0: all there is;
+                     without a word what it is now
   sample N|off       sample one of every N bytes (512K, say) with its call stack, or none any more
   profile FILE       write the samples to FILE, for go tool pprof
   record start FILE  write its allocations into a trace, from now on
@@ -133,6 +135,31 @@ int trim_request(const ctl_options& options) {
   print_report(
       options.json_path, [&] { return text.substr(0, text.find_last_not_of('\n') + 1); },
       [&] { return fmt::format("{} went back to the system\n", format_bytes(bytes)); });
+  return 0;
+}
+
+int limit_request(const ctl_options& options) {
+  if (options.words.size() > 1) fail_usage("expected: ashlar ctl PROCESS limit [BYTES|PERCENT%|0]");
+  const bool changes = !options.words.empty();
+  const std::string text =
+      ask_process(options, changes ? "limit " + options.words.front() : std::string("limit"));
+  std::uint64_t limit = 0, held = 0, refusals = 0;
+  try {
+    const nlohmann::json answer = nlohmann::json::parse(text);
+    limit = files::count_at(answer, "limit_bytes");
+    held = files::count_at(answer, "committed_bytes");
+    refusals = files::count_at(answer, "limit_refusals");
+  } catch (const nlohmann::json::exception&) {
+    throw command_error(status_failed, "the answer is damaged: it has no limit_bytes");
+  }
+  print_report(
+      options.json_path, [&] { return text.substr(0, text.find_last_not_of('\n') + 1); },
+      [&] {
+        return fmt::format("limit {}, {} committed, {} requests refused{}\n",
+                           limit == 0 ? "none" : format_bytes(limit), format_bytes(held),
+                           format_count(refusals),
+                           limit != 0 && held > limit ? ": nothing more until less is held" : "");
+      });
   return 0;
 }
 
@@ -230,6 +257,7 @@ int request(const ctl_options& options) {
     fail_usage("--label is for metrics alone");
   if (options.request == "stats") return stats_request(options);
   if (options.request == "trim") return trim_request(options);
+  if (options.request == "limit") return limit_request(options);
   if (options.request == "sample") return sample_request(options);
   if (options.request == "profile") return profile_request(options);
   if (options.request == "record") return record_request(options);
@@ -245,11 +273,11 @@ void add_ctl(command_parser& to) {
               "[OPTIONS] [PROCESS REQUEST [WORDS...]]", ctl_footer});
   const auto with = std::make_shared<ctl_options>();
   ctl.further_argument("PROCESS", with->subject, "The number of the process, or its socket", false);
-  ctl.further_argument("stats|trim|sample|profile|record|leaks|metrics", with->request,
+  ctl.further_argument("stats|trim|limit|sample|profile|record|leaks|metrics", with->request,
                        "What it is to do", false);
   ctl.further_arguments("WORDS", with->words, "What the request needs", false);
   ctl.json(with->json_path,
-           "The list, stats, trim, leaks: as JSON, on standard output or into FILE");
+           "The list, stats, trim, limit, leaks: as JSON, on standard output or into FILE");
   ctl.flag("--once", with->list.once, "Print one list, of the second that follows, and end");
   ctl.value("--sort", "live|resident|growth|rate|peak", with->list.order,
             "The list by which column, the largest first (default live)");
