@@ -5,6 +5,7 @@ usage: sampling_test.py WHAT PROGRAM LIBRARY [HARDENED_LIBRARY [COMMAND]]
 
 PROGRAM is sampled.cpp. The profiles are read by a reader of this file's own, and by `go tool pprof` where that is there.
 """
+import json
 import math
 import os
 import pathlib
@@ -61,7 +62,7 @@ class Profile:
 
     def __init__(self, path: pathlib.Path):
         texts, types, samples, self.locations, self.mappings, single = [], [], [], {}, {}, {}
-        functions = []
+        functions, labels = [], []
         for field, value in fields(path.read_bytes()):
             if field == 6:
                 texts.append(value.decode())
@@ -70,6 +71,7 @@ class Profile:
             elif field == 2:
                 parts = dict(fields(value))
                 samples.append((numbers(parts.get(1, b"")), numbers(parts[2])))
+                labels.append(dict(fields(parts[3])) if 3 in parts else None)
             elif field == 3:
                 mapping = dict(fields(value))
                 self.mappings[mapping[1]] = mapping
@@ -89,13 +91,16 @@ class Profile:
         assert texts[single[14]] == "inuse_space"
         self.period = single[12]
         self.samples = samples
+        assert all(texts[label[1]] == "tag" for label in labels if label)
+        self.tags = [texts[label[2]] if label else None for label in labels]  # of each sample
         for mapping in self.mappings.values():
             assert mapping[2] < mapping[3] and texts[mapping[5]], mapping
 
-    def sites(self, places: dict[str, int]) -> dict[str, list[int]]:
-        """The values of each function that is in a stack's innermost frame, by the places that the program told."""
+    def sites(self, places: dict[str, int], tags: dict[str, set] | None = None) -> dict[str, list[int]]:
+        """The values of each function that is in a stack's innermost frame, by the places that the program told. Fills
+        `tags` with those of each function."""
         found: dict[str, list[int]] = {name: [0] * 5 for name in places}
-        for stack, values in self.samples:
+        for (stack, values), tag in zip(self.samples, self.tags):
             if not stack:
                 continue
             address = self.locations[stack[0]][3]
@@ -104,6 +109,8 @@ class Profile:
             name = max((n for n in places if places[n] <= address), key=lambda n: places[n], default=None)
             if name and address - places[name] < 1024:
                 found[name] = [a + b for a, b in zip(found[name], values)]
+                if tags is not None:
+                    tags.setdefault(name, set()).add(tag)
         return found
 
 
@@ -284,7 +291,62 @@ def symbols(folder: pathlib.Path) -> None:
         assert (folder / "other").read_bytes() == other
 
 
+def tags(folder: pathlib.Path) -> None:
+    """What has which tag: in each thread, in a forked child; the figures of a tag are those of its samples."""
+    run = Run(["tags"], ASHLAR_SAMPLE="2K", ASHLAR_SAMPLE_FILE=f"{folder}/%p.pb", ASHLAR_STATS_FILE=f"{folder}/%p.json")
+    assert run.said == "", run.said
+    wanted = {"by_malloc": "first", "by_thread": "first", "by_calloc": "second", "by_other_malloc": None, "by_new": None,
+              "by_large": None}
+    child, = run.children
+    for path in folder.glob("*.pb"):
+        profile, seen = Profile(path), {}
+        sites = profile.sites(run.places, seen)
+        mine = dict(wanted, in_child="second") if path.stem == str(child) else wanted
+        assert {site: {tag} for site, tag in mine.items() if any(sites[site])} == seen, (path, seen)
+        told = {tag["tag"]: tag for tag in json.loads(path.with_suffix(".json").read_text())["tags"]}
+        assert list(told) == ["first", "second"], told
+        for name, figures in told.items():
+            live = sum(values[3] for (_, values), tag in zip(profile.samples, profile.tags) if tag == name)
+            rounding_and_the_file_itself = len(profile.samples) + 10_000
+            assert abs(live - figures["live_bytes"]) <= rounding_and_the_file_itself, (name, live, figures)
+            exact = sum(run.truths[-1][site][9] for site in wanted if wanted[site] == name)  # of the parent
+            error = figures["live_error_bytes"]
+            assert 0 < error < exact / 8, figures
+            if path.stem != str(child):
+                assert abs(live - exact) <= 6 * error, (figures, exact)
+    assert len(list(folder.glob("*.pb"))) == 2
+
+
+def tagged(folder: pathlib.Path) -> None:
+    """The C functions: scopes in scopes, what goes wrong, and programs in which nothing looks at tags."""
+    x = 63 * "x"
+    turn = "ashlar: a scope of the tag \"{}\" did not end in its turn: end each scope once, the innermost first, in the thread " \
+        "that began it (ashlar/adapt/tags.h)\n"
+    many = {**{f"tag {n}": 1000 for n in range(256)}, "(other)": 44_000}
+    for mode, wanted, said in (
+            ("nested", {"outer": 100_000, "inner": 147_000, "freed": 0}, ""),
+            ("many", many, 'ashlar: there are more than 256 tags: "tag 256" and all later ones count as "(other)"\n'),
+            ("odd", {x: 3000, 'a"b\\c?d??': 1000},
+             f'ashlar: a tag has at most 63 characters: the rest is left out behind "{x}"\n'),
+            ("turns", {"a": None}, turn.format("b")),
+            ("left", {"last": 1000}, turn.format("left")),
+            ("signals", {"outer": None, "inner": 0}, "")):
+        for program in ("sampling_tagged", "sampling_tagged_not_pie"):
+            for library in (LIBRARY, None):
+                path = folder / "stats.json"
+                path.unlink(missing_ok=True)
+                variables = {"LD_PRELOAD": library, "ASHLAR_SAMPLE": "1", "ASHLAR_STATS_FILE": str(path)} if library else {}
+                done = subprocess.run([pathlib.Path(PROGRAM).with_name(program), mode], env=variables, capture_output=True,
+                                      text=True, timeout=60, check=False)
+                told = f"tags are {'there' if library else 'not there'}\n"
+                assert (done.returncode, done.stdout, done.stderr) == (0, told, said if library else ""), (mode, program, done)
+                if library:
+                    found = {tag["tag"]: tag["live_bytes"] for tag in json.loads(path.read_text())["tags"]
+                             if wanted[tag["tag"]] is not None}
+                    assert found == {name: live for name, live in wanted.items() if live is not None}, (mode, found)
+
+
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols)}
+    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols, tags, tagged)}
     with tempfile.TemporaryDirectory() as name:
         parts[sys.argv[1]](pathlib.Path(name))
