@@ -272,14 +272,14 @@ def pprof(folder: pathlib.Path) -> None:
 def symbols(folder: pathlib.Path) -> None:
     """`ashlar export --symbols` names the calls of a profile, once."""
     path = folder / "mixed.pb"
-    run = Run(["mixed"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(path))
+    run = Run(["tags"], ASHLAR_SAMPLE="2K", ASHLAR_SAMPLE_FILE=str(path))
     before = Profile(path)
-    assert not before.functions
+    assert not before.functions and set(before.tags) == {None, "first", "second"}
     for said in ("calls have names", "had names before"):
         done = subprocess.run([COMMAND, "export", "--symbols", path], capture_output=True, text=True, check=False)
         assert done.returncode == 0 and said in done.stderr, done
         after = Profile(path)
-        assert (after.samples, after.types, after.period) == (before.samples, before.types, before.period)
+        assert (after.samples, after.tags, after.types, after.period) == (before.samples, before.tags, before.types, before.period)
         # Of several lines the last is the function's that is called.
         names = {after.functions[dict(fields(location[4]))[1]] for location in after.locations.values() if 4 in location}
         for site in (name for name, made in run.truths[0].items() if made[0] != 0):
