@@ -40,6 +40,8 @@ template <class Visitor>
 void for_each_tag([[maybe_unused]] Visitor visit) {
   if constexpr (ashlar::is_drop_in) {
     ashlar::detail::sampled_tag tag;
+    // None is negative, and lround is of a library that the drop-in does not link.
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings)
     const auto whole = [](double x) { return static_cast<std::uint64_t>(x + 0.5); };
     for (unsigned n = 1; ashlar::runtime::samples.read_tag(n, tag); ++n)
       visit(tag.name, tag_stats{whole(tag.live_bytes),

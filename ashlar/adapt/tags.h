@@ -10,7 +10,8 @@
  * (instance/heap.hpp), whose statistics are its own. Without the drop-in library, a scope does
  * nothing.
  *
- * A scope costs some nanoseconds, and a hit nothing more: names are read when a block is sampled.
+ * A scope costs some nanoseconds (8 on an AMD EPYC: sampling_tagged speed), and a hit nothing more:
+ * names are read when a block is sampled.
  *
  * - A name has 1 to 63 characters of printable ASCII. A longer one is cut there, with one line on
  *   standard error; another character counts as `?`. An empty name, and null, is no tag.
@@ -26,7 +27,7 @@
  * - A child of fork has the scopes of the thread that forked.
  *
  * The functions may be called by any thread at any time; in a handler of a signal, too, where the
- * program has opened a scope before. None throws, allocates or changes errno.
+ * program has opened a scope before. None throws, and only the first one may allocate.
  *
  * All of this is inline, but for one function that is looked for when the program runs. So a
  * program that includes this header links and runs without any library of ashlar.

@@ -88,7 +88,8 @@ unsigned sampled_blocks::number_of(std::string_view tag) noexcept {
     void* const p = memory(sizeof(sampled_tag) * other_tags);
     if (p == nullptr) return 0;
     tags_ = new (p) sampled_tag[other_tags];
-    std::strcpy(tags_[other_tags - 1].name, "(other)");
+    constexpr char others[] = "(other)";
+    std::memcpy(tags_[other_tags - 1].name, others, sizeof others);
   }
   for (unsigned i = 0; i < tag_count_; ++i)
     if (std::memcmp(tags_[i].name, tag.data(), tag.size()) == 0 &&
