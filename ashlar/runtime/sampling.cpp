@@ -12,6 +12,7 @@
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/clock.hpp>
 #include <ashlar/os/path_pattern.hpp>
+#include <ashlar/os/probe.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
 #include <ashlar/os/sanitizer.hpp>
@@ -82,15 +83,22 @@ struct {
   return number;
 }
 
+void tell_tracers(const void* block, std::size_t size, double weight) noexcept {
+  os::probe_alloc(block, size, static_cast<std::size_t>(weight * static_cast<double>(size)));
+}
+
 /// Effects: `block` is sampled, at the end of a gap of that mean.
 void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
   if (the_heap.is_sealed()) return;
   const void* frames[os::frames_max];
   const unsigned depth = os::capture_frames(frames, os::frames_max);  // it may allocate
   const unsigned tag = own_tag();
-  const look at;  // also while another thread forks
-  samples.add(block, size, detail::blocks_for_one(size, every), os::steady_ns(), frames, depth,
-              tag);
+  const double weight = detail::blocks_for_one(size, every);
+  {
+    const look at;  // also while another thread forks
+    samples.add(block, size, weight, os::steady_ns(), frames, depth, tag);
+  }
+  tell_tracers(block, size, weight);
 }
 
 /// Returns: a block that no free hits; zero if it is to be `zeroed`. Null when there is none.
@@ -181,8 +189,10 @@ void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
 void end_sample(const void* block) noexcept {
   if (!samples.may_contain(block)) return;
   const look at;
-  if (detail::block_sample* const s = samples.take(block); s != nullptr)
+  if (detail::block_sample* const s = samples.take(block); s != nullptr) {
+    os::probe_free(block);
     samples.end(s, os::steady_ns());
+  }
 }
 
 void* reallocate_sampling(void* block, std::size_t size, const char* call) noexcept {
@@ -211,12 +221,15 @@ void* reallocate_sampling(void* block, std::size_t size, const char* call) noexc
   }
   detail::block_sample* sample = nullptr;
   if (const look at; is_sampled) sample = samples.take(block);
+  if (sample != nullptr) os::probe_free(block);  // before another thread can have its address
   void* const resized = resize(block, size, call, front_behind(front::sampled, block));
   if (const look at; sample != nullptr) {
-    if (resized == nullptr || resized == detail::no_block())
+    if (resized == nullptr || resized == detail::no_block()) {
+      tell_tracers(block, sample->size, sample->weight);
       samples.put_back(sample, block);
-    else
+    } else {
       samples.end(sample, os::steady_ns());
+    }
   }
   return resized;
 }

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -346,7 +347,59 @@ def tagged(folder: pathlib.Path) -> None:
                     assert found == {name: live for name, live in wanted.items() if live is not None}, (mode, found)
 
 
+def probes(folder: pathlib.Path) -> None:
+    """Tracers find the probes in the library's notes, and a debugger that stops there sees what the samples have."""
+    readelf, gdb = shutil.which("readelf"), shutil.which("gdb")
+    if readelf is None:
+        print("skipped: no readelf")
+        sys.exit(77)
+    for library in (LIBRARY, HARDENED) if HARDENED else (LIBRARY,):
+        notes = subprocess.run([readelf, "-n", library], capture_output=True, text=True, check=True).stdout
+        found = set(re.findall(r"Provider: otel_memory\s+Name: (\w+)\s+Location: 0x[0-9a-f]+, Base: 0x[0-9a-f]+, Semaphore: 0x0+\s+"
+                               r"Arguments: (.+)", notes))
+        assert {(name, len(words.split())) for name, words in found} == {("alloc", 3), ("free", 1)}, notes
+    if gdb is None:
+        return
+    # The blocks of the innermost scope alone: 50 of them, of which one is resized and freed.
+    script = folder / "script"
+    script.write_text(f"""set breakpoint pending on
+set environment LD_PRELOAD {LIBRARY}
+set environment ASHLAR_SAMPLE 1
+set startup-with-shell off
+break -probe-stap otel_memory:alloc
+commands
+silent
+printf "alloc %lx %lu %lu\\n", $_probe_arg0, $_probe_arg1, $_probe_arg2
+continue
+end
+break -probe-stap otel_memory:free
+commands
+silent
+printf "free %lx\\n", $_probe_arg0
+continue
+end
+run nested
+""")
+    program = pathlib.Path(PROGRAM).with_name("sampling_tagged")
+    done = subprocess.run([gdb, "-batch", "-nx", "-x", script, program], capture_output=True, text=True, timeout=200, check=False,
+                          env={name: os.environ[name] for name in KEPT if name in os.environ})
+    live: dict[str, tuple[str, str]] = {}
+    freed = []
+    for line in re.findall(r"^(alloc|free) (\w+)(?: (\d+) (\d+))?$", done.stdout, re.M):
+        if line[0] == "alloc":
+            assert line[1] not in live and line[2] == line[3], (line, done)
+            live[line[1]] = line[2]
+        else:
+            freed.append(live.pop(line[1]))
+    if not live and "ptrace" in done.stdout + done.stderr:
+        print("skipped: no debugger may stop a process here")
+        sys.exit(77)
+    sizes = list(live.values())
+    assert (sizes.count("1000"), sizes.count("3000"), sizes.count("5000")) == (100, 49, 30), done
+    assert [size for size in freed if size in ("3000", "7000", "4000")] == ["3000", "7000", "4000"], freed
+
+
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols, tags, tagged)}
+    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols, tags, tagged, probes)}
     with tempfile.TemporaryDirectory() as name:
         parts[sys.argv[1]](pathlib.Path(name))
