@@ -75,8 +75,8 @@ struct {
   if (length > bytes_max)
     say_once(the.told_of_long_tag, "ashlar: a tag has at most ", bytes_max,
              " characters: the rest is left out behind \"", name, "\"");
-  const look at;
-  const unsigned number = samples.number_of(name);
+  unsigned number = 0;
+  if (const look at; true) number = samples.number_of(name);
   if (number == samples.other_tags)
     say_once(the.told_of_many_tags, "ashlar: there are more than ", samples.tags_max, " tags: \"",
              name, "\" and all later ones count as \"(other)\"");
@@ -94,10 +94,8 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
   const unsigned depth = os::capture_frames(frames, os::frames_max);  // it may allocate
   const unsigned tag = own_tag();
   const double weight = detail::blocks_for_one(size, every);
-  {
-    const look at;  // also while another thread forks
+  if (const look at; true)  // also while another thread forks
     samples.add(block, size, weight, os::steady_ns(), frames, depth, tag);
-  }
   tell_tracers(block, size, weight);
 }
 
