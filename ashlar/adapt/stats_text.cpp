@@ -6,16 +6,20 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/json_text.hpp>
+#include <ashlar/check/sample_gap.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats_fields.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/small_file.hpp>
+#include <ashlar/runtime/sampling.hpp>
 
 namespace {
 
 using ashlar::class_stats_fields;
 using ashlar::figure_kind;
 using ashlar::stats_field;
+using ashlar::tag_stats;
+using ashlar::tag_stats_fields;
 using ashlar::total_stats_fields;
 
 const char* accuracy_name(const ashlar_stats& stats) noexcept {
@@ -28,6 +32,21 @@ void for_each_used(const ashlar_stats& stats, Visitor visit) {
   for (std::uint32_t i = 0; i < stats.class_count; ++i)
     if (stats.classes[i].allocations != 0) visit(stats.classes[i]);
   if (stats.large.allocations != 0) visit(stats.large);
+}
+
+/// Effects: calls visit(name, figures) for each tag under which a block was ever sampled. The samples
+/// are locked in between alone: writing allocates.
+template <class Visitor>
+void for_each_tag([[maybe_unused]] Visitor visit) {
+  if constexpr (ashlar::is_drop_in) {
+    ashlar::detail::sampled_tag tag;
+    // None is negative, and lround is of a library that the drop-in does not link.
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings)
+    const auto whole = [](double x) { return static_cast<std::uint64_t>(x + 0.5); };
+    for (unsigned n = 1; ashlar::runtime::samples.read_tag(n, tag); ++n)
+      visit(tag.name, tag_stats{whole(tag.live_bytes),
+                                whole(ashlar::detail::square_root(tag.live_variance))});
+  }
 }
 
 // ---- text ---------------------------------------------------------------------------------------
@@ -56,8 +75,8 @@ void write_text(std::FILE* out, const ashlar_stats& stats) {
 // ---- JSON ---------------------------------------------------------------------------------------
 
 template <class Stats, std::size_t N>
-void write_object(std::FILE* out, const Stats& stats, const stats_field<Stats> (&fields)[N]) {
-  const char* separator = "{";
+void write_object(std::FILE* out, const Stats& stats, const stats_field<Stats> (&fields)[N],
+                  const char* separator = "{") {
   for (const auto& f : fields) {
     std::fprintf(out, "%s\"%s\": %" PRIu64, separator, f.name, stats.*f.value);
     separator = ", ";
@@ -97,6 +116,13 @@ void write_json(std::FILE* out, const ashlar_stats& stats) {
     write_object(out, stats.classes[i], class_stats_fields);
     separator = ",\n  ";
   }
+  separator = "],\n \"tags\": [\n  ";
+  for_each_tag([&](const char* name, const tag_stats& tag) {
+    std::fprintf(out, "%s{\"tag\": \"", separator);
+    ashlar::detail::write_escaped(out, name);
+    write_object(out, tag, tag_stats_fields, "\", ");
+    separator = ",\n  ";
+  });
   std::fprintf(out, "]}\n");
 }
 
@@ -127,6 +153,16 @@ void write_prometheus(std::FILE* out, const ashlar_stats& stats) {
       else
         std::fprintf(out, "large");
       std::fprintf(out, "\"} %" PRIu64 "\n", c.*f.value);
+    });
+  }
+  for (const auto& f : tag_stats_fields) {
+    bool is_described = false;
+    for_each_tag([&](const char* name, const tag_stats& tag) {
+      if (!is_described) describe_metric(out, f);
+      is_described = true;
+      std::fprintf(out, "ashlar_%s{tag=\"", f.metric);
+      ashlar::detail::write_escaped(out, name);
+      std::fprintf(out, "\"} %" PRIu64 "\n", tag.*f.value);
     });
   }
 }

@@ -45,10 +45,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__APPLE__)
-#include <dlfcn.h>
-#endif
 
+#include <ashlar/adapt/loaded_name.h>
 #include <ashlar/core/test_calls.h>
 
 /* NOLINTBEGIN(modernize-use-nullptr): C has none */
@@ -103,31 +101,22 @@ static inline int ashlar_test_end(struct ashlar_test_scope* scope,
 /* Returns: the function of libashlar (0) or of the drop-in library (1) that leads to its calls;
  * null where that library is not in the process. */
 typedef const struct ashlar_test_calls* ashlar_test_calls_function(void);
-#if defined(__APPLE__) /* its linker knows no weak name that nobody defines */
-static inline ashlar_test_calls_function* ashlar_test_library(int index) {
-  ashlar_test_calls_function* found = NULL;
-  void* const there = dlsym(
-      RTLD_DEFAULT, index == 0 ? "ashlar_test_calls_of_libashlar" : "ashlar_test_calls_of_malloc");
-  memcpy(&found, &there, sizeof found); /* C converts no address of an object to a function's */
-  return found;
-}
-#else
+#if !defined(__APPLE__)
 __attribute__((weak)) const struct ashlar_test_calls* ashlar_test_calls_of_libashlar(void);
 __attribute__((weak)) const struct ashlar_test_calls* ashlar_test_calls_of_malloc(void);
-/* The linker resolves a weak name of a program that is not position independent to null, so the
- * loader is asked, too. By another name of dlsym: a program without a loader links all the same. */
-static __typeof__(void*(void*, const char*)) ashlar_test_find_name
-    __attribute__((weakref("dlsym")));
+#endif
 static inline ashlar_test_calls_function* ashlar_test_library(int index) {
-  ashlar_test_calls_function* found =
-      index == 0 ? &ashlar_test_calls_of_libashlar : &ashlar_test_calls_of_malloc;
-  if (index == 1 && found == NULL && &ashlar_test_find_name != NULL) {
-    void* const there = ashlar_test_find_name(NULL, "ashlar_test_calls_of_malloc");
-    memcpy(&found, &there, sizeof found); /* C converts no address of an object to a function's */
-  }
+  ashlar_test_calls_function* found = NULL;
+#if defined(__APPLE__)
+  ashlar_find_loaded(index == 0 ? "ashlar_test_calls_of_libashlar" : "ashlar_test_calls_of_malloc",
+                     &found, sizeof found);
+#else
+  found = index == 0 ? &ashlar_test_calls_of_libashlar : &ashlar_test_calls_of_malloc;
+  if (index == 1 && found == NULL)
+    ashlar_find_loaded("ashlar_test_calls_of_malloc", &found, sizeof found);
+#endif
   return found;
 }
-#endif
 
 /* Returns: the functions for libashlar's heap (0) or the drop-in library's (1); null where it is
  * not there, or can count nothing now. */

@@ -7,7 +7,7 @@
 // A gap is exponential with the mean `every`. So the bytes that were allocated since the last
 // sample tell nothing of the next one, and a block of n bytes is sampled with the probability 1 -
 // exp(-(n + 1) / every), whatever comes before it. One that is sampled stands for one block divided
-// by that. No C library has to be there: log and exp are here, to some 15 digits.
+// by that. No C library has to be there: log, exp and roots are here, to some 15 digits.
 #pragma once
 
 #include <bit>
@@ -43,6 +43,17 @@ namespace ashlar::detail {
   double q = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6)))));
   for (; doublings != 0; --doublings) q = q * (2 - q);
   return q;
+}
+
+/// Returns: the square root of x. Requires: x is finite and not negative.
+[[nodiscard]] constexpr double square_root(double x) noexcept {
+  if (x == 0) return 0;
+  // Half of the exponent, and Newton's steps: each doubles the right digits, of which 4 bits are
+  // there.
+  double root =
+      std::bit_cast<double>((std::bit_cast<std::uint64_t>(x) >> 1) + (std::uint64_t{1023} << 51));
+  for (int i = 0; i < 5; ++i) root = (root + x / root) / 2;
+  return root;
 }
 
 /// Returns: how many bytes an allocation of `size` counts: one more, so that one of no bytes can be

@@ -64,6 +64,7 @@ struct site_copy {
   pprof::heap_values values;
   const void* const* frames;
   std::uint32_t depth;
+  std::uint32_t tag;
 };
 
 struct mapped_code {
@@ -84,11 +85,15 @@ class profile_of_samples {
     samples.for_each_site([&](const sampled_site& s) {
       const pprof::heap_values v = s.at(now);
       constexpr double some = 0.5;  // what is left of a sum of which all was subtracted is less
-      if (v.allocated_blocks >= some || v.live_blocks >= some) sites_.add({v, s.frames, s.depth});
+      if (v.allocated_blocks >= some || v.live_blocks >= some)
+        sites_.add({v, s.frames, s.depth, s.tag});
     });
     for (const site_copy& s : sites_.items())
       for (std::uint32_t i = 0; i < s.depth; ++i) addresses_.add(call_at(s.frames[i]));
     add_locations();
+    tag_key_ = to_.text("tag");
+    sampled_tag tag;
+    for (unsigned n = 1; samples.read_tag(n, tag); ++n) to_.text(tag.name);
     for (const site_copy& s : sites_.items()) add_sample(s);
   }
 
@@ -164,7 +169,8 @@ class profile_of_samples {
     for (std::uint32_t i = 0; i < s.depth; ++i)
       ids[i] = static_cast<std::uint64_t>(
           std::lower_bound(all.begin(), all.end(), call_at(s.frames[i])) - all.begin() + 1);
-    to_.sample({ids, s.depth}, pprof::rounded(s.values));
+    to_.sample({ids, s.depth}, pprof::rounded(s.values), tag_key_,
+               s.tag != 0 ? tag_key_ + s.tag : 0);
   }
 
   page_list<char> bytes_;
@@ -172,6 +178,7 @@ class profile_of_samples {
   page_list<site_copy> sites_;
   page_list<std::uint64_t> addresses_;
   pprof::profile_writer<page_list<char>> to_;
+  pprof::text_index tag_key_ = 0;  ///< behind it are the tags by their numbers
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 // check/sampled_blocks.cpp: samples by their addresses, sites by their call stacks.
 // Layer: check.
 #include <algorithm>
+#include <cstring>
 #include <new>
+#include <string_view>
 
 #include <ashlar/check/sampled_blocks.hpp>
 #include <ashlar/core/bits.hpp>
@@ -10,8 +12,8 @@
 namespace ashlar::detail {
 namespace {
 
-std::uint64_t hash_of(const void* const* frames, unsigned depth) noexcept {
-  std::uint64_t hash = depth;
+std::uint64_t hash_of(const void* const* frames, unsigned depth, unsigned tag) noexcept {
+  std::uint64_t hash = std::uint64_t{tag} << 32 | depth;
   for (unsigned i = 0; i < depth; ++i) {
     hash = (hash ^ reinterpret_cast<std::uintptr_t>(frames[i])) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
@@ -22,14 +24,6 @@ std::uint64_t hash_of(const void* const* frames, unsigned depth) noexcept {
 /// Effects: a child of fork that has what is written afterwards has what was written before.
 void order_for_a_fork() noexcept {
   std::atomic_thread_fence(std::memory_order_release);
-}
-
-/// Effects: adds `sign` times the sample to what is live at its site.
-void count_live(const block_sample& s, double sign) noexcept {
-  sampled_site& site = *s.site;
-  site.sums.live_blocks += sign * s.weight;
-  site.sums.live_bytes += sign * s.weight * static_cast<double>(s.size);
-  site.live_births_ns += sign * s.weight * static_cast<double>(s.born_ns);
 }
 
 }  // namespace
@@ -75,18 +69,64 @@ block_sample* sampled_blocks::new_sample() noexcept {
   return static_cast<block_sample*>(memory(sizeof(block_sample)));
 }
 
-sampled_site* sampled_blocks::site_of(const void* const* frames, unsigned depth) noexcept {
-  std::uint64_t hash = hash_of(frames, depth);
+/// Effects: adds `sign` times the sample to what is live at its site and of its tag.
+void sampled_blocks::count_live(const block_sample& s, double sign) noexcept {
+  sampled_site& site = *s.site;
+  const double bytes = s.weight * static_cast<double>(s.size);
+  site.sums.live_blocks += sign * s.weight;
+  site.sums.live_bytes += sign * bytes;
+  site.live_births_ns += sign * s.weight * static_cast<double>(s.born_ns);
+  if (site.tag == 0) return;
+  sampled_tag& tag = tags_[site.tag - 1];
+  tag.live_bytes += sign * bytes;
+  tag.live_variance += sign * (1 - 1 / s.weight) * bytes * bytes;
+}
+
+unsigned sampled_blocks::number_of(std::string_view tag) noexcept {
+  const std::lock_guard guard(mutex_);
+  if (tags_ == nullptr) {
+    void* const p = memory(sizeof(sampled_tag) * other_tags);
+    if (p == nullptr) return 0;
+    tags_ = new (p) sampled_tag[other_tags];
+    constexpr char others[] = "(other)";
+    std::memcpy(tags_[other_tags - 1].name, others, sizeof others);
+  }
+  for (unsigned i = 0; i < tag_count_; ++i)
+    if (std::memcmp(tags_[i].name, tag.data(), tag.size()) == 0 &&
+        tags_[i].name[tag.size()] == '\0')
+      return i + 1;
+  if (tag_count_ == tags_max) return other_tags;
+  std::memcpy(tags_[tag_count_].name, tag.data(), tag.size());
+  order_for_a_fork();
+  return ++tag_count_;
+}
+
+bool sampled_blocks::read_tag(unsigned number, sampled_tag& out) noexcept {
+  const std::lock_guard guard(mutex_);
+  const bool is_known = number == other_tags ? tag_count_ == tags_max : number - 1 < tag_count_;
+  if (!is_known) return false;
+  out = tags_[number - 1];
+  // What is left of a sum of which all was subtracted may be less.
+  out.live_bytes = std::max(out.live_bytes, 0.0);
+  out.live_variance = std::max(out.live_variance, 0.0);
+  return true;
+}
+
+sampled_site* sampled_blocks::site_of(const void* const* frames, unsigned depth,
+                                      unsigned tag) noexcept {
+  std::uint64_t hash = hash_of(frames, depth, tag);
   sampled_site** bucket = &site_buckets_[hash >> (64 - site_bucket_bits)];
   for (sampled_site* s = *bucket; s != nullptr; s = s->next_in_bucket)
-    if (s->hash == hash && s->depth == depth && std::equal(frames, frames + depth, s->frames))
+    if (s->hash == hash && s->depth == depth && s->tag == tag &&
+        std::equal(frames, frames + depth, s->frames))
       return s;
-  if (site_count_ >= sites_max && depth != 0) return site_of(nullptr, 0);
+  if (site_count_ >= sites_max && depth != 0) return site_of(nullptr, 0, tag);
   void* const p = memory(sizeof(sampled_site) + depth * sizeof(void*));
   if (p == nullptr) return nullptr;
   auto* const s = new (p) sampled_site;
   s->hash = hash;
   s->depth = depth;
+  s->tag = tag;
   std::copy(frames, frames + depth, s->frames);
   s->next_in_bucket = *bucket;
   s->next = sites_;
@@ -112,9 +152,9 @@ block_sample* sampled_blocks::find(const void* block) const noexcept {
 }
 
 void sampled_blocks::add(const void* block, std::size_t size, double weight, std::uint64_t now_ns,
-                         const void* const* frames, unsigned depth) noexcept {
+                         const void* const* frames, unsigned depth, unsigned tag) noexcept {
   const std::lock_guard guard(mutex_);
-  sampled_site* const site = site_of(frames, depth);
+  sampled_site* const site = site_of(frames, depth, tag);
   block_sample* const s = site != nullptr ? new_sample() : nullptr;
   if (s == nullptr) return;
   *s = {.block = block,

@@ -5,10 +5,12 @@
 //   block's address --> sample: size, birth, how many blocks it stands for --> site: a call stack and its sums
 //
 // A sample stands for `weight` blocks of its size (sample_gap.hpp). A site's sums are of weights,
-// so they are estimates of what all blocks of that call stack would give.
+// so they are estimates of what all blocks of that call stack would give. A call stack is a site of
+// its own in each tag under which it allocates.
 //
 // Invariant: of a site, live_blocks == the sum of the weights of its samples that are in the table,
-// and live_bytes that of their weights times their sizes.
+// and live_bytes that of their weights times their sizes. Of a tag, live_bytes == the sum of its
+// sites'.
 // Thread-safety: any function from any thread; one lock, but `may_contain` takes none. Memory of
 // its own, from the system, and never given back: the heap is what is described. A fork may copy it
 // while another thread changes it. All lists and memory are whole at each store. So what the child
@@ -19,12 +21,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/pprof.hpp>
 #include <ashlar/os/mutex.hpp>
 
 namespace ashlar::detail {
+
+/// A name under which threads allocate (adapt/tags.h), and the estimates of what lives of it.
+struct sampled_tag {
+  static constexpr std::size_t name_bytes_max = 63;
+  char name[name_bytes_max + 1] = {};
+  double live_bytes = 0;
+  /// Its square root is the standard error of live_bytes. Each block is sampled by itself, with the
+  /// probability 1 / weight, which is Poisson sampling: a sample of weight w and of b bytes
+  /// estimates its part of the variance, without bias, by (1 - 1 / w) * (w * b)^2 (Särndal,
+  /// Swensson, Wretman: Model Assisted Survey Sampling, 1992, section 3.5).
+  double live_variance = 0;
+};
 
 /// A call stack that allocates, and the estimates of it.
 struct sampled_site {
@@ -34,6 +49,7 @@ struct sampled_site {
   sampled_site* next_in_bucket = nullptr;
   sampled_site* next = nullptr;
   std::uint32_t depth = 0;
+  std::uint32_t tag = 0;       ///< its number; 0: none
   const void* frames[1] = {};  ///< `depth` of them, where each returns to, the innermost first
 
   /// Returns: its estimates at that moment: the age of live blocks counts, too.
@@ -58,6 +74,9 @@ class sampled_blocks {
  public:
   /// Call stacks that are told apart. Those that come later share one site, which has no frames.
   static constexpr std::size_t sites_max = std::size_t{1} << 16;
+  /// Tags that are told apart, by numbers from 1 on. Those that come later share the next number.
+  static constexpr unsigned tags_max = 256;
+  static constexpr unsigned other_tags = tags_max + 1;
 
   constexpr sampled_blocks() noexcept = default;
   sampled_blocks(const sampled_blocks&) = delete;
@@ -68,9 +87,17 @@ class sampled_blocks {
 
   /// Effects: `block`, of `size` bytes, is sampled and stands for `weight` blocks. Nothing when
   /// memory is refused.
-  /// Requires: start() returned true; depth <= os::frames_max. O(1) expected.
+  /// Requires: start() returned true; depth <= os::frames_max; number_of returned `tag`, or it is
+  /// 0. O(1) expected.
   void add(const void* block, std::size_t size, double weight, std::uint64_t now_ns,
-           const void* const* frames, unsigned depth) noexcept;
+           const void* const* frames, unsigned depth, unsigned tag = 0) noexcept;
+
+  /// Returns: the number of the tag of that name, which is known from now on; 0 when memory is
+  /// refused. Requires: 1 to name_bytes_max characters, none of them 0. O(tags).
+  [[nodiscard]] unsigned number_of(std::string_view tag) noexcept;
+  /// Effects: `out` is what is known of the tag with that number now. Returns: false: no tag has
+  /// it, nor a higher one.
+  [[nodiscard]] bool read_tag(unsigned number, sampled_tag& out) noexcept;
 
   /// Returns: whether start() ever returned true.
   [[nodiscard]] ASHLAR_HOT bool has_started() const noexcept {
@@ -131,7 +158,9 @@ class sampled_blocks {
   /// Returns: so many zeroed bytes, or null.
   [[nodiscard]] void* memory(std::size_t bytes) noexcept;
   [[nodiscard]] block_sample* new_sample() noexcept;
-  [[nodiscard]] sampled_site* site_of(const void* const* frames, unsigned depth) noexcept;
+  [[nodiscard]] sampled_site* site_of(const void* const* frames, unsigned depth,
+                                      unsigned tag) noexcept;
+  void count_live(const block_sample& s, double sign) noexcept;
   void insert(block_sample* s) noexcept;
   [[nodiscard]] block_sample* find(const void* block) const noexcept;
 
@@ -141,6 +170,8 @@ class sampled_blocks {
   sampled_site** site_buckets_ = nullptr;
   sampled_site* sites_ = nullptr;
   std::size_t site_count_ = 0;
+  sampled_tag* tags_ = nullptr;  ///< `other_tags` of them, by their numbers - 1
+  unsigned tag_count_ = 0;       ///< that have names
   block_sample* spare_ = nullptr;
   piece* pieces_ = nullptr;     ///< all memory
   std::byte* chunk_ = nullptr;  ///< what is left of the last small piece

@@ -34,6 +34,12 @@ TEST(SampleGap, KnowsLogarithmsAndExponentials) {
     EXPECT_NEAR(detail::one_minus_exp(x) / -std::expm1(-x), 1, 1e-12) << x;
 }
 
+TEST(SampleGap, KnowsRoots) {
+  EXPECT_EQ(detail::square_root(0), 0);
+  for (double x = 1e-16; x < 1e32; x *= 1.37)
+    EXPECT_NEAR(detail::square_root(x) / std::sqrt(x), 1, 1e-14) << x;
+}
+
 TEST(SampleGap, FirstAllocationsAreInNoGap) {
   constexpr sample_gap fresh;
   EXPECT_FALSE(fresh.has_room_for(0, 512));
@@ -237,6 +243,93 @@ TEST(SampledBlocks, TooManySitesShareOne) {
   EXPECT_EQ(live, sampled_blocks::sites_max + more);
 }
 
+TEST(SampledBlocks, ACallStackIsASiteInEachTag) {
+  sampled s;
+  const unsigned a = s.all.number_of("a"), ab = s.all.number_of("ab");
+  EXPECT_EQ(s.all.number_of("a"), a);
+  EXPECT_NE(a, ab);
+  const void* const frames[] = {frame(here)};
+  std::size_t block = 0;
+  for (const unsigned tag : {0u, a, ab, a})
+    s.all.add(sampled::block(block++), 100, 3, 0, frames, 1, tag);
+  std::map<unsigned, double> live;
+  s.all.for_each_site([&](const detail::sampled_site& each) {
+    EXPECT_TRUE(live.emplace(each.tag, each.sums.live_bytes).second);
+  });
+  EXPECT_EQ(live, (std::map<unsigned, double>{{0, 300}, {a, 600}, {ab, 300}}));
+  detail::sampled_tag of;
+  ASSERT_TRUE(s.all.read_tag(a, of));
+  EXPECT_STREQ(of.name, "a");
+  EXPECT_EQ(of.live_bytes, 600);
+  EXPECT_NEAR(of.live_variance, 2 * (1 - 1.0 / 3) * 300 * 300, 1e-6);
+  for (std::size_t i = 0; i < block; ++i) s.all.end(s.all.take(sampled::block(i)), 1);
+  ASSERT_TRUE(s.all.read_tag(a, of));
+  EXPECT_EQ(of.live_bytes, 0);
+  EXPECT_EQ(of.live_variance, 0);
+  EXPECT_FALSE(s.all.read_tag(0, of));
+  EXPECT_FALSE(s.all.read_tag(ab + 1, of));
+}
+
+TEST(SampledBlocks, TooManyTagsShareOne) {
+  sampled_blocks all;
+  ASSERT_TRUE(all.start());
+  detail::sampled_tag of;
+  for (unsigned i = 1; i <= sampled_blocks::tags_max; ++i) {
+    EXPECT_EQ(all.number_of(std::to_string(i)), i);
+    EXPECT_FALSE(all.read_tag(i + 1, of) && i < sampled_blocks::tags_max);
+  }
+  const std::string longest(detail::sampled_tag::name_bytes_max, 'x');
+  EXPECT_EQ(all.number_of(longest), sampled_blocks::other_tags);
+  EXPECT_EQ(all.number_of("7"), 7u);
+  ASSERT_TRUE(all.read_tag(sampled_blocks::other_tags, of));
+  EXPECT_STREQ(of.name, "(other)");
+  EXPECT_FALSE(all.read_tag(sampled_blocks::other_tags + 1, of));
+}
+
+/// Of 95 % intervals about 95 % have what is true, with 190 samples and with 32.
+TEST(SampledBlocks, TheErrorOfATagIsWhatItSays) {
+  constexpr std::size_t rounds = 2000;
+  constexpr std::uint64_t every = 4096;
+  std::mt19937_64 random(42);
+  const auto size_of = [](std::size_t i) { return i % 10 == 0 ? std::size_t{9000} : 50 + i % 900; };
+  for (const std::size_t blocks : {3000u, 500u}) {
+    double exact = 0;
+    for (std::size_t i = 0; i < blocks; ++i)
+      exact += i % 3 == 0 ? static_cast<double>(size_of(i)) : 0;
+    std::size_t right = 0;
+    double error = 0, mean = 0, square = 0;
+    sampled s;
+    const unsigned tag = s.all.number_of("here");
+    const void* const frames[] = {frame(here)};
+    for (std::size_t round = 0; round < rounds; ++round) {
+      sample_gap gap;
+      std::vector<std::size_t> live;
+      for (std::size_t i = 0; i < blocks; ++i) {
+        const std::size_t bytes = size_of(i);
+        if (!gap.ends_at(bytes, every, [&] { return random(); })) continue;
+        s.all.add(sampled::block(i), bytes, detail::blocks_for_one(bytes, every), 0, frames, 1,
+                  tag);
+        if (i % 3 != 0)
+          s.all.end(s.all.take(sampled::block(i)), 1);
+        else
+          live.push_back(i);
+      }
+      detail::sampled_tag of;
+      ASSERT_TRUE(s.all.read_tag(tag, of));
+      const double deviation = detail::square_root(of.live_variance);
+      right += std::abs(of.live_bytes - exact) <= 1.96 * deviation ? 1 : 0;
+      error += deviation / rounds;
+      mean += of.live_bytes / rounds;
+      square += of.live_bytes * of.live_bytes / rounds;
+      for (const std::size_t i : live) s.all.end(s.all.take(sampled::block(i)), 1);
+    }
+    const double spread = std::sqrt(square - mean * mean);
+    EXPECT_NEAR(mean, exact, 5 * spread / std::sqrt(rounds));
+    EXPECT_NEAR(error / spread, 1, 0.06);
+    EXPECT_NEAR(static_cast<double>(right) / rounds, 0.95, 0.02);
+  }
+}
+
 class SampleProfile : public testing::Test {
  protected:
   SampleProfile() : folder(std::filesystem::temp_directory_path() / folder_name()) {
@@ -267,6 +360,12 @@ TEST_F(SampleProfile, IsWrittenWholeAndReplacesTheLastOne) {
   ASSERT_EQ(detail::write_sample_profile(s.all, path.c_str(), 512, 0), 0);
   EXPECT_GT(content(path).size(), first.size());
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "a file is left";
+  EXPECT_EQ(first.find("a name"), std::string::npos);
+  static_cast<void>(s.all.number_of("a name"));
+  ASSERT_EQ(detail::write_sample_profile(s.all, path.c_str(), 512, 0), 0);
+  EXPECT_NE(content(path).find("\x03tag2\x06"
+                               "a name"),
+            std::string::npos);
 }
 
 TEST_F(SampleProfile, ThatCannotBeWrittenSaysWhy) {

@@ -176,11 +176,18 @@ class profile_writer {
         });
     });
   }
-  /// Effects: adds a call stack, the innermost call first, with a value for each sample type.
-  void sample(std::span<const std::uint64_t> locations, std::span<const std::int64_t> values) {
+  /// Effects: adds a call stack, the innermost call first, with a value for each sample type; and
+  /// with the label `key`, unless its text is the empty one.
+  void sample(std::span<const std::uint64_t> locations, std::span<const std::int64_t> values,
+              text_index key = 0, text_index label = 0) {
     fields_.message(2, [&](auto& part) {
       part.numbers(1, locations);
       part.numbers(2, values);
+      if (label == 0) return;
+      part.message(3, [&](auto& inner) {
+        inner.number(1, key);
+        inner.number(2, label);
+      });
     });
   }
 

@@ -80,6 +80,18 @@ inline constexpr stats_field<ashlar_total_stats> total_stats_fields[] = {
      "heap_limit_refusals", "Requests that found no room within the limit."},
 };
 
+/// Estimates of what lives under a tag (adapt/tags.h), in the drop-in library's texts alone.
+struct tag_stats {
+  std::uint64_t live_bytes = 0;
+  std::uint64_t live_error_bytes = 0;  ///< its standard error
+};
+inline constexpr stats_field<tag_stats> tag_stats_fields[] = {
+    {"live_bytes", &tag_stats::live_bytes, figure_kind::gauge, "tag_live_bytes",
+     "Bytes of live blocks that were allocated under the tag, estimated from samples."},
+    {"live_error_bytes", &tag_stats::live_error_bytes, figure_kind::gauge, "tag_live_error_bytes",
+     "The standard error of that estimate."},
+};
+
 /// Effects: adds each figure of `more` to that of `sum`. Labels stay.
 template <class Stats, std::size_t N>
 constexpr void add_figures(Stats& sum, const Stats& more,

@@ -11,6 +11,8 @@
 // loader.
 #pragma once
 
+#include <cstddef>
+
 namespace ashlar::os {
 
 enum class walk_end {
@@ -28,5 +30,9 @@ struct walk_result {
 /// `room` addresses. Those in the library that this is part of come first, and are left out.
 /// Returns: how many, and why it ended. Some nanoseconds a frame. Thread-safe.
 [[nodiscard]] walk_result walk_frames(const void** out, unsigned room) noexcept;
+
+/// Returns: whether so many bytes can be read now; true where the system does not tell. One system
+/// call a page, but none on the thread's own stack around frames that were walked. Thread-safe.
+[[nodiscard]] bool can_be_read(const void* from, std::size_t bytes) noexcept;
 
 }  // namespace ashlar::os

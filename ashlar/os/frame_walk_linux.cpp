@@ -21,6 +21,36 @@
 #include <ashlar/os/own_code.hpp>
 
 namespace ashlar::os {
+namespace {
+
+constexpr std::uintptr_t walk_page_bytes = 4096;
+
+constexpr std::uintptr_t page_of(std::uintptr_t address) {
+  return address & ~(walk_page_bytes - 1);
+}
+
+bool page_can_be_read(std::uintptr_t page) {
+  // The system looks whether the word has another value than this one, and then does not wait.
+  // Where it has this value, the wait is over at once. Malloc makes this kind of system call
+  // anyway.
+  constexpr std::uint32_t unlikely_value = 0x5bd1'e995;
+  constexpr timespec no_time = {};
+  const errno_keeper keeper;
+  return ::syscall(SYS_futex, page, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, unlikely_value, &no_time,
+                   nullptr, 0) == 0 ||
+         errno != EFAULT;
+}
+
+/// Returns: whether all of it can be read now. A system call a page: what could be read once may be
+/// gone.
+bool can_be_read(std::uintptr_t begin, std::uintptr_t end) {
+  if (begin < walk_page_bytes || end <= begin) return false;
+  for (std::uintptr_t page = page_of(begin); page < end; page += walk_page_bytes)
+    if (!page_can_be_read(page)) return false;
+  return true;
+}
+
+}  // namespace
 
 #if defined(__x86_64__)
 
@@ -70,33 +100,6 @@ class rule_table {
   place places_[count] = {};
 };
 
-constexpr std::uintptr_t walk_page_bytes = 4096;
-
-constexpr std::uintptr_t page_of(std::uintptr_t address) {
-  return address & ~(walk_page_bytes - 1);
-}
-
-bool page_can_be_read(std::uintptr_t page) {
-  // The system looks whether the word has another value than this one, and then does not wait.
-  // Where it has this value, the wait is over at once. Malloc makes this kind of system call
-  // anyway.
-  constexpr std::uint32_t unlikely_value = 0x5bd1'e995;
-  constexpr timespec no_time = {};
-  const errno_keeper keeper;
-  return ::syscall(SYS_futex, page, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, unlikely_value, &no_time,
-                   nullptr, 0) == 0 ||
-         errno != EFAULT;
-}
-
-/// Returns: whether all of it can be read now. A system call a page: what could be read once may be
-/// gone.
-bool can_be_read(std::uintptr_t begin, std::uintptr_t end) {
-  if (begin < walk_page_bytes || end <= begin) return false;
-  for (std::uintptr_t page = page_of(begin); page < end; page += walk_page_bytes)
-    if (!page_can_be_read(page)) return false;
-  return true;
-}
-
 /// The stack that the system or the C library gave the calling thread: it is there for as long as
 /// the thread is. A stack that the program switches to may be gone at any time.
 ///
@@ -110,6 +113,10 @@ class own_stack {
     if (holds(address)) [[likely]]
       return top();
     return grows_to(address) ? top() : page_of(address) + walk_page_bytes;
+  }
+  /// Returns: whether all of it is known to be on the stack.
+  [[nodiscard]] bool holds(std::uintptr_t begin, std::uintptr_t end) const {
+    return begin < end && begin >= low() && end <= top();
   }
 
  private:
@@ -261,10 +268,20 @@ class walk {
   return {count, count == room ? walk_end::full : walk_end::unknown};
 }
 
+bool can_be_read(const void* from, std::size_t bytes) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(from);
+  return own.holds(begin, begin + bytes) || can_be_read(begin, begin + bytes);
+}
+
 #else
 
 walk_result walk_frames(const void**, unsigned) noexcept {
   return {0, walk_end::unknown};
+}
+
+bool can_be_read(const void* from, std::size_t bytes) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(from);
+  return can_be_read(begin, begin + bytes);
 }
 
 #endif

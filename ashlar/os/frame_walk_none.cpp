@@ -7,5 +7,8 @@ namespace ashlar::os {
 walk_result walk_frames(const void**, unsigned) noexcept {
   return {0, walk_end::unknown};
 }
+bool can_be_read(const void*, std::size_t) noexcept {
+  return true;
+}
 
 }  // namespace ashlar::os

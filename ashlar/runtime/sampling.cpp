@@ -7,13 +7,12 @@
 #include <string_view>
 
 #include <ashlar/core/byte_exchange.hpp>
-#include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/copied_block.hpp>
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/clock.hpp>
-#include <ashlar/os/last_words.hpp>
 #include <ashlar/os/path_pattern.hpp>
+#include <ashlar/os/probe.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
 #include <ashlar/os/sanitizer.hpp>
@@ -22,6 +21,8 @@
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/sampling.hpp>
+#include <ashlar/runtime/say_once.hpp>
+#include <ashlar/runtime/tags.hpp>
 
 namespace ashlar::runtime {
 
@@ -45,6 +46,8 @@ struct {
   /// A thread writes a file: no other one does then.
   std::atomic<detail::exchangeable<bool>> is_writing{false};
   std::atomic<detail::exchangeable<bool>> has_complained{false};
+  std::atomic<detail::exchangeable<bool>> told_of_long_tag{false};
+  std::atomic<detail::exchangeable<bool>> told_of_many_tags{false};
   std::size_t written = 0;
 } constinit the;
 
@@ -61,13 +64,39 @@ struct {
   return every != 0 && own_gap.ends_at(size, every, new_seed) ? every : 0;
 }
 
+/// Returns: the number of the calling thread's tag; 0: it has none.
+[[nodiscard]] unsigned own_tag() noexcept {
+  if (innermost_tag == nullptr) return 0;
+  constexpr std::size_t bytes_max = detail::sampled_tag::name_bytes_max;
+  char room[bytes_max];
+  const std::size_t length = read_own_tag(room, bytes_max);
+  if (length == 0) return 0;
+  const std::string_view name(room, std::min(length, bytes_max));
+  if (length > bytes_max)
+    say_once(the.told_of_long_tag, "ashlar: a tag has at most ", bytes_max,
+             " characters: the rest is left out behind \"", name, "\"");
+  unsigned number = 0;
+  if (const look at; true) number = samples.number_of(name);
+  if (number == samples.other_tags)
+    say_once(the.told_of_many_tags, "ashlar: there are more than ", samples.tags_max, " tags: \"",
+             name, "\" and all later ones count as \"(other)\"");
+  return number;
+}
+
+void tell_tracers(const void* block, std::size_t size, double weight) noexcept {
+  os::probe_alloc(block, size, static_cast<std::size_t>(weight * static_cast<double>(size)));
+}
+
 /// Effects: `block` is sampled, at the end of a gap of that mean.
 void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
   if (the_heap.is_sealed()) return;
   const void* frames[os::frames_max];
   const unsigned depth = os::capture_frames(frames, os::frames_max);  // it may allocate
-  const look at;  // also while another thread forks
-  samples.add(block, size, detail::blocks_for_one(size, every), os::steady_ns(), frames, depth);
+  const unsigned tag = own_tag();
+  const double weight = detail::blocks_for_one(size, every);
+  if (const look at; true)  // also while another thread forks
+    samples.add(block, size, weight, os::steady_ns(), frames, depth, tag);
+  tell_tracers(block, size, weight);
 }
 
 /// Returns: a block that no free hits; zero if it is to be `zeroed`. Null when there is none.
@@ -92,12 +121,9 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
 // ---- files --------------------------------------------------------------------------------------
 
 void complain(const char* path, int error) noexcept {
-  if (the.has_complained.exchange(true, std::memory_order_relaxed)) return;
-  line_writer<512> line;
-  line << "ashlar: cannot write " << std::string_view(path, ::strnlen(path, 300))
-       << " (ASHLAR_SAMPLE_FILE): " << os::describe_error(error);
-  line.end_line();
-  os::write_to_stderr(line.data(), line.size());
+  say_once(the.has_complained, "ashlar: cannot write ",
+           std::string_view(path, ::strnlen(path, 300)),
+           " (ASHLAR_SAMPLE_FILE): ", os::describe_error(error));
 }
 
 /// Effects: writes a profile to the file that the environment names. What was forked adds its
@@ -161,8 +187,10 @@ void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
 void end_sample(const void* block) noexcept {
   if (!samples.may_contain(block)) return;
   const look at;
-  if (detail::block_sample* const s = samples.take(block); s != nullptr)
+  if (detail::block_sample* const s = samples.take(block); s != nullptr) {
+    os::probe_free(block);
     samples.end(s, os::steady_ns());
+  }
 }
 
 void* reallocate_sampling(void* block, std::size_t size, const char* call) noexcept {
@@ -191,12 +219,15 @@ void* reallocate_sampling(void* block, std::size_t size, const char* call) noexc
   }
   detail::block_sample* sample = nullptr;
   if (const look at; is_sampled) sample = samples.take(block);
+  if (sample != nullptr) os::probe_free(block);  // before another thread can have its address
   void* const resized = resize(block, size, call, front_behind(front::sampled, block));
   if (const look at; sample != nullptr) {
-    if (resized == nullptr || resized == detail::no_block())
+    if (resized == nullptr || resized == detail::no_block()) {
+      tell_tracers(block, sample->size, sample->weight);
       samples.put_back(sample, block);
-    else
+    } else {
       samples.end(sample, os::steady_ns());
+    }
   }
   return resized;
 }

@@ -236,6 +236,25 @@ class AgentTest(unittest.TestCase):
         own = json.loads(self.ctl("--json", first.pid, "stats"))["total"]
         self.assertEqual(self.one("ashlar_heap_peak_committed_bytes", first.pid), own["peak_committed_bytes"])
 
+    def test_tags(self):
+        service = self.service(ASHLAR_SAMPLE="1K")
+        self.say(service, "keep 4000")
+        self.say(service, "keep_tagged 2000")
+        self.agent()
+        (labels, live), = self.value("ashlar_tag_live_bytes").items()
+        self.assertEqual(labels[-1], ("tag", r'the \"cache\"'))
+        error = self.one("ashlar_tag_live_error_bytes")
+        self.assertLess(abs(live - 2_000_000), 6 * error)
+        self.assertLess(error, 100_000)
+        own = samples(self.ctl(service.pid, "metrics"))
+        for name, value in (("ashlar_tag_live_bytes", live), ("ashlar_tag_live_error_bytes", error)):
+            self.assertEqual(own[name, (("tag", r'the \"cache\"'),)], value)
+        shown = Profile(self.ask(f"/debug/pprof/heap?pid={service.pid}")[1]).labels
+        self.assertEqual(list(shown), ['the "cache"'])
+        self.assertAlmostEqual(shown['the "cache"'], live, delta=10)
+        sites = json.loads(self.text(f"/sites?pid={service.pid}"))["sites"]
+        self.assertEqual([site["tag"] for site in sites[:2]], ["", 'the "cache"'])
+
     def ctl(self, *words):
         return subprocess.run([COMMAND, "ctl", *map(str, words)], check=True, capture_output=True, text=True,
                               env={**os.environ, "XDG_RUNTIME_DIR": self.runtime}).stdout

@@ -45,14 +45,14 @@ foreach(file IN LISTS texts)
 endforeach()
 
 # Installed are the public headers and what these include, as the compiler sees it, and no other header.
-# Public: the umbrella headers, asan_report.hpp, new_delete.hpp, test_scope.h, test_scope.hpp, and the classic names (the static pools' table last).
+# Public: the umbrella headers, asan_report.hpp, new_delete.hpp, tags.h, test_scope.h, test_scope.hpp, and the classic names (the static pools' table last).
 file(GLOB classic RELATIVE ${prefix}/include/ashlar/compat ${prefix}/include/ashlar/compat/*.h)
 # With Allocator.h they are an error: a file of their own.
 list(REMOVE_ITEM classic xallocator_document_pools.h alloc_with_pool.h memory_pool_allocator.h)
 file(WRITE ${WORK}/pool_allocator.cpp "#include <alloc_with_pool.h>\n")
 set(includes "")
 foreach(header ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp ashlar/adapt/new_delete.hpp
-        ashlar/adapt/test_scope.h ashlar/adapt/test_scope.hpp
+        ashlar/adapt/tags.h ashlar/adapt/test_scope.h ashlar/adapt/test_scope.hpp
         ${classic} xallocator_document_pools.h)
   string(APPEND includes "#include <${header}>\n")
 endforeach()

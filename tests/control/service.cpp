@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <ashlar/adapt/tags.h>
 #ifdef LINKED
 #include <ashlar/ashlar.h>
 #endif
@@ -106,6 +107,10 @@ void do_line(const std::string& line) {
   const std::string_view word = std::string_view(line).substr(0, line.find(' '));
   const char* const rest = line.size() > word.size() ? line.c_str() + word.size() + 1 : "";
   if (word == "keep") {
+    keep(std::strtoul(rest, nullptr, 10), 1000);
+    std::printf("kept\n");
+  } else if (word == "keep_tagged") {
+    const ashlar::tag_scope here("the \"cache\"");
     keep(std::strtoul(rest, nullptr, 10), 1000);
     std::printf("kept\n");
   } else if (word == "free") {

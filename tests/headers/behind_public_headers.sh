@@ -16,7 +16,7 @@ behind() { # behind HEADER: our headers that it includes, at any depth, and itse
 cd "$root"
 status=0
 for header in ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp ashlar/adapt/new_delete.hpp \
-  ashlar/adapt/test_scope.h ashlar/adapt/test_scope.hpp ashlar/compat/*.h; do
+  ashlar/adapt/tags.h ashlar/adapt/test_scope.h ashlar/adapt/test_scope.hpp ashlar/compat/*.h; do
   headers=$(behind "$header")
   inner=$(grep -E '^ashlar/(heap|fault|check|runtime|instance)/' <<<"$headers" | grep -vE "$seen" || true)
   if [ -n "$inner" ]; then

@@ -14,7 +14,7 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK})
 foreach(header ashlar.h ashlar.hpp freestanding.hpp adapt/asan_report.hpp adapt/new_delete.hpp adapt/test_scope.h
-        adapt/test_scope.hpp compat/xvector.h heap/hit_path.hpp
+        adapt/tags.h adapt/test_scope.hpp compat/xvector.h heap/hit_path.hpp
         heap/central.hpp check/full_check.hpp fault/report.hpp runtime/process_heap.hpp instance/heap_space.hpp)
   file(WRITE ${WORK}/ashlar/${header} "")
 endforeach()

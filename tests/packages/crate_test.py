@@ -2,9 +2,10 @@
 """Packs the Rust crate and follows it: its own tests run from the unpacked file in an empty folder, and so does
 a program that depends on it.
 
-Run: crate_test.py --root CHECKOUT --work SCRATCH_FOLDER [--document PAGE]
+Run: crate_test.py --root CHECKOUT --work SCRATCH_FOLDER [--document PAGE] [--drop_in LIBRARY]
 Ends with 77 where cargo, or the crates that it builds with, cannot be had.
 """
+import json
 import pathlib
 import shutil
 import subprocess
@@ -42,7 +43,7 @@ fn main() {
 
 
 def main() -> None:
-    options = read_arguments(__doc__, document="PAGE")
+    options = read_arguments(__doc__, document="PAGE", drop_in="LIBRARY")
     work = emptied(options.work)
     use = emptied(work / "use")
     if shutil.which("cargo") is None:
@@ -61,6 +62,15 @@ def main() -> None:
     print(run("cargo", "test", "--locked", folder=crate, **shared))
     # The pools alone need no C++ compiler.
     print(run("cargo", "test", "--locked", "--no-default-features", folder=crate, CXX="/nonexistent", **shared))
+    # Tags of a program on Rust's default allocator. A Vec of cargo's test that runs beside it has none.
+    if options.drop_in:
+        figures = use / "figures.json"
+        run("cargo", "test", "--locked", "--no-default-features", "--test", "tags", "--config",
+            f'target.x86_64-unknown-linux-gnu.runner="env LD_PRELOAD={options.drop_in} ASHLAR_SAMPLE=1 ASHLAR_STATS_FILE={figures}"',
+            folder=crate, CXX="/nonexistent", **shared)
+        live = {tag["tag"]: tag["live_bytes"] for tag in json.loads(figures.read_text())["tags"]}
+        if live["thread"] != 5000 or live["inner"] != 12_000 or not 20_000 <= live["outer"] < 30_000:
+            sys.exit(f"crate: these tags were expected otherwise: {live}")
     installed = subprocess.run(["rustup", "target", "list", "--installed"], check=False, capture_output=True, text=True)
     if BARE_METAL in installed.stdout:
         run("cargo", "build", "--locked", "--no-default-features", "--target", BARE_METAL, folder=crate, **shared)

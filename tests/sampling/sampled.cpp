@@ -1,5 +1,5 @@
 // A program whose call sites allocate what it says: their names and places first, the truth of each last.
-//   sampled mixed | resized | fork | forks | signal | interval | calls | misuse
+//   sampled mixed | resized | fork | forks | signal | interval | calls | misuse | tags
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -21,6 +21,8 @@
 #include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <ashlar/adapt/tags.h>
 
 #include "tests/support/require.hpp"
 
@@ -446,6 +448,32 @@ void by_calls(const char* path) {
   REQUIRE(write("/nowhere/at/all") == -1 && errno == ENOENT);
 }
 
+/// Each site in one tag, or in none. The child that is forked in a scope goes on in it.
+void tagged() {
+  const auto bytes = [](std::size_t i) { return 40 + i % 2000; };
+  work(by_other_malloc, 20'000, 3, bytes, std::free);
+  {
+    const ashlar::tag_scope first("first");
+    work(by_malloc, 20'000, 3, bytes, std::free);
+    std::thread([tag = ashlar::tag_handover(), bytes] {
+      const ashlar::tag_scope here(tag);
+      work(by_thread, 20'000, 3, bytes, std::free);
+    }).join();
+    std::thread([bytes] { work(by_new, 20'000, 3, bytes, std::free); }).join();
+    const ashlar::tag_scope second("second");
+    work(by_calloc, 20'000, 3, bytes, std::free);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      work(in_child, 20'000, 3, bytes, std::free);
+      std::printf("child %d\n", static_cast<int>(::getpid()));
+      std::exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child && status == 0);
+  }
+  work(by_large, 300, 4, [](std::size_t i) { return 140'000 + i * 997; }, std::free);
+}
+
 }  // namespace sampled
 
 using namespace sampled;
@@ -462,6 +490,8 @@ int main(int argc, char** argv) {
     beside_many_forks();
   } else if (mode == "fork") {
     forked();
+  } else if (mode == "tags") {
+    tagged();
   } else if (mode == "signal" && argc == 3) {
     REQUIRE(::access(argv[2], R_OK) != 0);
     ::raise(SIGUSR2);

@@ -5,9 +5,11 @@ usage: sampling_test.py WHAT PROGRAM LIBRARY [HARDENED_LIBRARY [COMMAND]]
 
 PROGRAM is sampled.cpp. The profiles are read by a reader of this file's own, and by `go tool pprof` where that is there.
 """
+import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -61,7 +63,7 @@ class Profile:
 
     def __init__(self, path: pathlib.Path):
         texts, types, samples, self.locations, self.mappings, single = [], [], [], {}, {}, {}
-        functions = []
+        functions, labels = [], []
         for field, value in fields(path.read_bytes()):
             if field == 6:
                 texts.append(value.decode())
@@ -70,6 +72,7 @@ class Profile:
             elif field == 2:
                 parts = dict(fields(value))
                 samples.append((numbers(parts.get(1, b"")), numbers(parts[2])))
+                labels.append(dict(fields(parts[3])) if 3 in parts else None)
             elif field == 3:
                 mapping = dict(fields(value))
                 self.mappings[mapping[1]] = mapping
@@ -89,13 +92,16 @@ class Profile:
         assert texts[single[14]] == "inuse_space"
         self.period = single[12]
         self.samples = samples
+        assert all(texts[label[1]] == "tag" for label in labels if label)
+        self.tags = [texts[label[2]] if label else None for label in labels]  # of each sample
         for mapping in self.mappings.values():
             assert mapping[2] < mapping[3] and texts[mapping[5]], mapping
 
-    def sites(self, places: dict[str, int]) -> dict[str, list[int]]:
-        """The values of each function that is in a stack's innermost frame, by the places that the program told."""
+    def sites(self, places: dict[str, int], tags: dict[str, set] | None = None) -> dict[str, list[int]]:
+        """The values of each function that is in a stack's innermost frame, by the places that the program told. Fills
+        `tags` with those of each function."""
         found: dict[str, list[int]] = {name: [0] * 5 for name in places}
-        for stack, values in self.samples:
+        for (stack, values), tag in zip(self.samples, self.tags):
             if not stack:
                 continue
             address = self.locations[stack[0]][3]
@@ -104,6 +110,8 @@ class Profile:
             name = max((n for n in places if places[n] <= address), key=lambda n: places[n], default=None)
             if name and address - places[name] < 1024:
                 found[name] = [a + b for a, b in zip(found[name], values)]
+                if tags is not None:
+                    tags.setdefault(name, set()).add(tag)
         return found
 
 
@@ -265,14 +273,14 @@ def pprof(folder: pathlib.Path) -> None:
 def symbols(folder: pathlib.Path) -> None:
     """`ashlar export --symbols` names the calls of a profile, once."""
     path = folder / "mixed.pb"
-    run = Run(["mixed"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(path))
+    run = Run(["tags"], ASHLAR_SAMPLE="2K", ASHLAR_SAMPLE_FILE=str(path))
     before = Profile(path)
-    assert not before.functions
+    assert not before.functions and set(before.tags) == {None, "first", "second"}
     for said in ("calls have names", "had names before"):
         done = subprocess.run([COMMAND, "export", "--symbols", path], capture_output=True, text=True, check=False)
         assert done.returncode == 0 and said in done.stderr, done
         after = Profile(path)
-        assert (after.samples, after.types, after.period) == (before.samples, before.types, before.period)
+        assert (after.samples, after.tags, after.types, after.period) == (before.samples, before.tags, before.types, before.period)
         # Of several lines the last is the function's that is called.
         names = {after.functions[dict(fields(location[4]))[1]] for location in after.locations.values() if 4 in location}
         for site in (name for name, made in run.truths[0].items() if made[0] != 0):
@@ -284,7 +292,114 @@ def symbols(folder: pathlib.Path) -> None:
         assert (folder / "other").read_bytes() == other
 
 
+def tags(folder: pathlib.Path) -> None:
+    """What has which tag: in each thread, in a forked child; the figures of a tag are those of its samples."""
+    run = Run(["tags"], ASHLAR_SAMPLE="2K", ASHLAR_SAMPLE_FILE=f"{folder}/%p.pb", ASHLAR_STATS_FILE=f"{folder}/%p.json")
+    assert run.said == "", run.said
+    wanted = {"by_malloc": "first", "by_thread": "first", "by_calloc": "second", "by_other_malloc": None, "by_new": None,
+              "by_large": None}
+    child, = run.children
+    for path in folder.glob("*.pb"):
+        profile, seen = Profile(path), {}
+        sites = profile.sites(run.places, seen)
+        mine = dict(wanted, in_child="second") if path.stem == str(child) else wanted
+        assert {site: {tag} for site, tag in mine.items() if any(sites[site])} == seen, (path, seen)
+        told = {tag["tag"]: tag for tag in json.loads(path.with_suffix(".json").read_text())["tags"]}
+        assert list(told) == ["first", "second"], told
+        for name, figures in told.items():
+            live = sum(values[3] for (_, values), tag in zip(profile.samples, profile.tags) if tag == name)
+            rounding_and_the_file_itself = len(profile.samples) + 10_000
+            assert abs(live - figures["live_bytes"]) <= rounding_and_the_file_itself, (name, live, figures)
+            exact = sum(run.truths[-1][site][9] for site in wanted if wanted[site] == name)  # of the parent
+            error = figures["live_error_bytes"]
+            assert 0 < error < exact / 8, figures
+            if path.stem != str(child):
+                assert abs(live - exact) <= 6 * error, (figures, exact)
+    assert len(list(folder.glob("*.pb"))) == 2
+
+
+def tagged(folder: pathlib.Path) -> None:
+    """The C functions: scopes in scopes, what goes wrong, and programs in which nothing looks at tags."""
+    x = 63 * "x"
+    turn = "ashlar: a scope of the tag \"{}\" did not end in its turn: end each scope once, the innermost first, in the thread " \
+        "that began it (ashlar/adapt/tags.h)\n"
+    many = {**{f"tag {n}": 1000 for n in range(256)}, "(other)": 44_000}
+    for mode, wanted, said in (
+            ("nested", {"outer": 100_000, "inner": 147_000, "freed": 0}, ""),
+            ("many", many, 'ashlar: there are more than 256 tags: "tag 256" and all later ones count as "(other)"\n'),
+            ("odd", {x: 3000, 'a"b\\c?d??': 1000},
+             f'ashlar: a tag has at most 63 characters: the rest is left out behind "{x}"\n'),
+            ("turns", {"a": None}, turn.format("b")),
+            ("left", {"last": 1000}, turn.format("left")),
+            ("signals", {"outer": None, "inner": 0}, "")):
+        for program in ("sampling_tagged", "sampling_tagged_not_pie"):
+            for library in (LIBRARY, None):
+                path = folder / "stats.json"
+                path.unlink(missing_ok=True)
+                variables = {"LD_PRELOAD": library, "ASHLAR_SAMPLE": "1", "ASHLAR_STATS_FILE": str(path)} if library else {}
+                done = subprocess.run([pathlib.Path(PROGRAM).with_name(program), mode], env=variables, capture_output=True,
+                                      text=True, timeout=60, check=False)
+                told = f"tags are {'there' if library else 'not there'}\n"
+                assert (done.returncode, done.stdout, done.stderr) == (0, told, said if library else ""), (mode, program, done)
+                if library:
+                    found = {tag["tag"]: tag["live_bytes"] for tag in json.loads(path.read_text())["tags"]
+                             if wanted[tag["tag"]] is not None}
+                    assert found == {name: live for name, live in wanted.items() if live is not None}, (mode, found)
+
+
+def probes(folder: pathlib.Path) -> None:
+    """Tracers find the probes in the library's notes, and a debugger that stops there sees what the samples have."""
+    readelf, gdb = shutil.which("readelf"), shutil.which("gdb")
+    if readelf is None:
+        print("skipped: no readelf")
+        sys.exit(77)
+    for library in (LIBRARY, HARDENED) if HARDENED else (LIBRARY,):
+        notes = subprocess.run([readelf, "-n", library], capture_output=True, text=True, check=True).stdout
+        found = set(re.findall(r"Provider: otel_memory\s+Name: (\w+)\s+Location: 0x[0-9a-f]+, Base: 0x[0-9a-f]+, Semaphore: 0x0+\s+"
+                               r"Arguments: (.+)", notes))
+        assert {(name, len(words.split())) for name, words in found} == {("alloc", 3), ("free", 1)}, notes
+    if gdb is None:
+        return
+    # The blocks of the innermost scope alone: 50 of them, of which one is resized and freed.
+    script = folder / "script"
+    script.write_text(f"""set breakpoint pending on
+set environment LD_PRELOAD {LIBRARY}
+set environment ASHLAR_SAMPLE 1
+set startup-with-shell off
+break -probe-stap otel_memory:alloc
+commands
+silent
+printf "alloc %lx %lu %lu\\n", $_probe_arg0, $_probe_arg1, $_probe_arg2
+continue
+end
+break -probe-stap otel_memory:free
+commands
+silent
+printf "free %lx\\n", $_probe_arg0
+continue
+end
+run nested
+""")
+    program = pathlib.Path(PROGRAM).with_name("sampling_tagged")
+    done = subprocess.run([gdb, "-batch", "-nx", "-x", script, program], capture_output=True, text=True, timeout=200, check=False,
+                          env={name: os.environ[name] for name in KEPT if name in os.environ})
+    live: dict[str, tuple[str, str]] = {}
+    freed = []
+    for line in re.findall(r"^(alloc|free) (\w+)(?: (\d+) (\d+))?$", done.stdout, re.M):
+        if line[0] == "alloc":
+            assert line[1] not in live and line[2] == line[3], (line, done)
+            live[line[1]] = line[2]
+        else:
+            freed.append(live.pop(line[1]))
+    if not live and "ptrace" in done.stdout + done.stderr:
+        print("skipped: no debugger may stop a process here")
+        sys.exit(77)
+    sizes = list(live.values())
+    assert (sizes.count("1000"), sizes.count("3000"), sizes.count("5000")) == (100, 49, 30), done
+    assert [size for size in freed if size in ("3000", "7000", "4000")] == ["3000", "7000", "4000"], freed
+
+
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols)}
+    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols, tags, tagged, probes)}
     with tempfile.TemporaryDirectory() as name:
         parts[sys.argv[1]](pathlib.Path(name))

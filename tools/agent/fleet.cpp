@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include <ashlar/core/stats_fields.hpp>
-
 #include "tools/control/request.hpp"
 #include "tools/files/json.hpp"
 
@@ -35,6 +33,11 @@ void read_statistics(const std::string& text, process_figures& into) {
   into.total.accuracy =
       all.at("accuracy") == "exact" ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
   into.library = label_value(all.at("ashlar").get_ref<const std::string&>());
+  if (const auto tags = all.find("tags"); tags != all.end())
+    for (const nlohmann::json& each : *tags) {
+      tag_stats& of = into.tags[label_value(each.at("tag").get_ref<const std::string&>())];
+      for (const auto& f : tag_stats_fields) of.*f.value = files::count_at(each, f.name);
+    }
 }
 
 std::uint32_t kib(std::uint64_t bytes) {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/core/stats.h>
+#include <ashlar/core/stats_fields.hpp>
 
 #include "tools/agent/process_facts.hpp"
 #include "tools/control/process_socket.hpp"
@@ -28,6 +28,7 @@ struct process_figures {
   process_facts facts;
   std::string library;  // ashlar's version in the process
   ashlar_total_stats total{};
+  std::map<std::string, tag_stats> tags = {};  // by name, as a label may have it
 };
 
 // All of them at one moment.

@@ -28,6 +28,7 @@ nlohmann::json points(const std::vector<std::uint32_t>& kib) {
 struct call_stack {
   std::vector<std::uint64_t> locations;
   std::vector<std::uint64_t> values;
+  std::uint64_t tag = 0;  // a text, the empty one where it has none
 };
 
 struct read_profile {
@@ -57,6 +58,9 @@ read_profile read(std::string_view bytes) {
         const field part = inner.next();
         if (part.number == 1) stack.locations = trace::numbers_of(part);
         if (part.number == 2) stack.values = trace::numbers_of(part);
+        if (part.number == 3)  // its one label
+          for (field_reader label(part.bytes); !label.is_at_end();)
+            if (const field of = label.next(); of.number == 2) stack.tag = of.value;
       }
     }
     if (f.number == 4) {
@@ -150,6 +154,7 @@ std::string sites_json(std::string_view profile, std::size_t rows) try {
     sites.push_back({{"live_bytes", value(each, "inuse_space")},
                      {"live_blocks", value(each, "inuse_objects")},
                      {"allocated_bytes", value(each, "alloc_space")},
+                     {"tag", text(each.tag)},
                      {"frames", std::move(frames)}});
   }
   return files::json_text({{"every_bytes", p.period}, {"sites", std::move(sites)}});

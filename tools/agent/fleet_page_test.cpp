@@ -34,7 +34,8 @@ std::string profile() {
   writer.add(pprof::location{.id = 2, .mapping = 0, .address = 0x20, .lines = {}});
   const std::array<std::uint64_t, 2> both{1, 2}, one{2, 2};
   writer.sample(one, std::array<std::int64_t, 5>{1, 10, 1, 10, 0});
-  writer.sample(both, std::array<std::int64_t, 5>{9, 900, 3, 300, 0});
+  const pprof::text_index key = writer.text("tag"), tag = writer.text("parser");
+  writer.sample(both, std::array<std::int64_t, 5>{9, 900, 3, 300, 0}, key, tag);
   writer.sample(both, std::array<std::int64_t, 5>{9, 900, 0, 0, 0});
   return to.bytes;
 }
@@ -46,6 +47,8 @@ TEST(FleetPage, SitesHoldMostFirst) {
   EXPECT_EQ(found["sites"][0]["live_bytes"], 300);
   EXPECT_EQ(found["sites"][0]["live_blocks"], 3);
   EXPECT_EQ(found["sites"][0]["allocated_bytes"], 900);
+  EXPECT_EQ(found["sites"][0]["tag"], "parser");
+  EXPECT_EQ(found["sites"][1]["tag"], "");
   EXPECT_EQ(found["sites"][0]["frames"], (nlohmann::json{"inner", "outer", "?"}));
   EXPECT_EQ(nlohmann::json::parse(sites_json(profile(), 1))["sites"].size(), 1u);
 }

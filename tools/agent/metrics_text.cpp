@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <ashlar/core/stats_fields.hpp>
-
 namespace ashlar::agent {
 namespace {
 
@@ -96,6 +94,12 @@ std::string metrics_text(const fleet_look& of, metrics_format format) {
   for (const auto& f : total_stats_fields) {
     to.family(f.metric, f.kind, f.help);
     each([&](const process_figures& p) { return p.total.*f.value; });
+  }
+  for (const auto& f : tag_stats_fields) {
+    to.family(f.metric, f.kind, f.help);
+    for (const process_figures& p : of.processes)
+      for (const auto& [tag, stats] : p.tags)
+        to.sample(labels_of(p, fmt::format(R"(,tag="{}")", escaped(tag))), stats.*f.value);
   }
   to.family("process_minor_faults", figure_kind::counter,
             "Pages that were not there, and came without a disk.");

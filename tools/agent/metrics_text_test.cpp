@@ -14,7 +14,8 @@ fleet_look one_process() {
       {.socket = {7, "/s"},
        .facts = {.comm = "a\"b\\c\nd", .service = "web", .version = "2", .cgroup = "/x"},
        .library = "0.1.0",
-       .total = {}});
+       .total = {},
+       .tags = {{"x\"y", {.live_bytes = 70, .live_error_bytes = 8}}}});
   look.processes[0].total.allocations = 5;
   look.silent = 3;
   return look;
@@ -32,6 +33,8 @@ TEST(MetricsText, Prometheus) {
           "version=\"2\",cgroup=\"/x\"} 5\n"))
       << text;
   EXPECT_TRUE(has(text, "\nashlar_agent_silent_processes 3\n"));
+  EXPECT_TRUE(has(text, "cgroup=\"/x\",tag=\"x\\\"y\"} 70\n")) << text;
+  EXPECT_TRUE(has(text, "# TYPE ashlar_tag_live_error_bytes gauge\nashlar_tag_live_error_bytes{"));
   EXPECT_FALSE(has(text, "# EOF"));
 }
 

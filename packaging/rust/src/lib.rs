@@ -18,7 +18,11 @@
 #[cfg(feature = "heap")]
 mod heap;
 mod pool;
+#[cfg(target_os = "linux")]
+mod tag;
 
 #[cfg(feature = "heap")]
 pub use heap::Ashlar;
 pub use pool::{PoolBox, StaticPool};
+#[cfg(target_os = "linux")]
+pub use tag::with_tag;

@@ -1,0 +1,28 @@
+//! Tags, where nothing looks at them and (tests/packages) where the drop-in library is preloaded.
+#![cfg(target_os = "linux")]
+use std::panic::catch_unwind;
+use std::thread;
+
+fn keep(blocks: usize) {
+    for _ in 0..blocks {
+        std::mem::forget(vec![1_u8; 1000]);
+    }
+}
+
+#[test]
+fn closures_run_in_tags() {
+    let inner = ashlar::with_tag(c"outer", || {
+        keep(10);
+        let panicked = catch_unwind(|| ashlar::with_tag(c"panics", || panic!("on purpose")));
+        assert!(panicked.is_err());
+        keep(10);
+        thread::spawn(|| ashlar::with_tag(c"thread", || keep(5))).join().unwrap();
+        ashlar::with_tag(c"inner", || {
+            keep(7);
+            vec![2_u8; 5000]
+        })
+    });
+    assert_eq!(inner.len(), 5000);
+    std::mem::forget(inner);
+    keep(100);
+}
