@@ -1,5 +1,6 @@
 // `ashlar report --text` as a user meets it: what it prints and writes, and what it says of input that is none.
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <tests/support/command_in_folder.hpp>
 
@@ -17,6 +18,12 @@ bool contains(const std::string& text, const std::string& part) {
 
 class Findings : public support::CommandInFolder {
  protected:
+  std::string first_screen() {
+    const std::string all = said("out");
+    std::size_t end = 0;
+    for (int line = 0; line < 25 && end < all.size(); ++line) end = all.find('\n', end) + 1;
+    return all.substr(0, end);
+  }
   void record(const std::string& program) {
     ASSERT_EQ(ashlar({"record", "--stacks", "-o", "run.atrace", "--",
                       std::string(ASHLAR_TEST_PROGRAMS) + "/" + program}),
@@ -25,12 +32,34 @@ class Findings : public support::CommandInFolder {
   }
 };
 
+// What a reader sees without scrolling: the memory, what holds it, and what to change.
+TEST_F(Findings, TheFirstScreenHasTheAnswer) {
+  if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
+  record("pins_log_notes");
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
+  const std::string screen = first_screen();
+  const std::size_t memory = screen.find("\n  peak RSS ");
+  const std::size_t largest = screen.find("\n  largest at the peak of ");
+  const std::size_t pins = screen.find("\n  1. Few blocks that keep many pages: saves up to 5.");
+  ASSERT_NE(memory, std::string::npos) << screen;
+  ASSERT_NE(pins, std::string::npos) << screen;
+  EXPECT_LT(memory, largest);
+  EXPECT_LT(largest, pins);
+  EXPECT_TRUE(contains(screen.substr(largest, pins - largest), " at pins_log_notes.c:")) << screen;
+  EXPECT_TRUE(contains(screen.substr(pins), " at pins_log_notes.c:")) << screen;
+  EXPECT_TRUE(contains(screen.substr(pins), ": Let these blocks lie together, in a pool"))
+      << screen;
+  EXPECT_LT(said("out").find("1. Few blocks"), said("out").find("\n  events  "));
+  std::istringstream lines(screen);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
 TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   record("several_index");
   ASSERT_EQ(ashlar({"report", "--text", "--json=found.json", "run.atrace"}), 0) << said("err");
   const std::string text = said("out");
-  EXPECT_TRUE(contains(text, "run.atrace: 3 findings in ")) << text;
+  EXPECT_TRUE(contains(text, "\n  3 findings in ")) << text;
   EXPECT_TRUE(contains(text, "1. Blocks that live for a moment: saves up to 29,999 allocations, "))
       << text;
   EXPECT_TRUE(contains(text, "several_index.cpp:34, through std::operator+")) << text;
@@ -90,15 +119,15 @@ TEST_F(Findings, WhatNobodyTouchesIsToldAsAddressSpace) {
 TEST_F(Findings, ACleanProgramHasNone) {
   record("matrices");
   ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
-  EXPECT_TRUE(contains(said("out"), "run.atrace: no findings in ")) << said("out");
+  EXPECT_TRUE(contains(said("out"), "\n  no findings in ")) << said("out");
 }
 
 TEST_F(Findings, WithoutStacksAndWithoutATraceOneLineSaysWhatHelps) {
   ASSERT_EQ(ashlar({"record", "-o", "run.atrace", "--", "/bin/true"}), 0) << said("err");
   EXPECT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
-  EXPECT_TRUE(
-      said("out").ends_with("\nno call stacks, so no line can be named: record with 'ashlar "
-                            "record --stacks'\n"))
+  EXPECT_TRUE(contains(first_screen(),
+                       "\n  no call stacks, so no line can be named: record with 'ashlar "
+                       "record --stacks'\n"))
       << said("out");
   EXPECT_EQ(command({"report", "--text", "/bin/true"}).exit_status(), 2);
   EXPECT_TRUE(contains(said("err"), "/bin/true")) << said("err");

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/call_sites.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/findings/call_owner.hpp"
 #include "tools/findings/page_table.hpp"
@@ -23,6 +24,7 @@ using findings::finding;
 using findings::finding_kind;
 
 constexpr std::size_t callers_shown = 3;
+constexpr std::size_t findings_on_first_screen = 3;
 constexpr std::size_t text_columns = 98;
 
 std::string blocks(std::uint64_t count) {
@@ -154,11 +156,15 @@ void add_code(std::string& to, std::string_view heading, std::string_view code) 
   }
 }
 
+std::string title_of(const finding& f, const std::optional<call_times>& times, std::size_t number) {
+  return fmt::format("{}. {}: saves up to {}", number, findings::remedy_for(f).title,
+                     savings_of(f, times));
+}
+
 std::string render_finding(const finding& f, const std::optional<call_times>& times,
                            std::size_t number, bool with_code) {
   const findings::remedy what = findings::remedy_for(f);
-  std::string text =
-      fmt::format("\n{}. {}: saves up to {}\n", number, what.title, savings_of(f, times));
+  std::string text = '\n' + title_of(f, times, number) + '\n';
   text += fmt::format("     {}{}{}\n", text_of(f.calls[f.owner]),
                       f.through.empty() ? "" : ", through ", printable(f.through));
   for (const trace::named_call& other : f.also)
@@ -190,14 +196,29 @@ nlohmann::json place_json(const trace::named_call& call) {
           {"source", call.place()}};
 }
 
-std::string render_findings(const std::string& path, const findings::findings_of_run& found,
+std::string render_first_findings(const findings::findings_of_run& found,
+                                  const std::optional<call_times>& times, std::size_t rows) {
+  const std::size_t all = found.list.size();
+  std::string text = fmt::format(
+      "\n  {} finding{} in {} allocations and {} at the peak{}\n",
+      all == 0 ? "no" : format_count(all), all == 1 ? "" : "s", format_count(found.totals.births),
+      format_bytes(found.totals.peak_bytes), all == 0 ? "" : "; the end of this report says more");
+  for (std::size_t i = 0; i < std::min({rows, all, findings_on_first_screen}); ++i) {
+    const finding& f = found.list[i];
+    const std::string what =
+        fmt::format("     {}: {}", printable(place_of(site_at(f.calls[f.owner]))),
+                    findings::remedy_for(f).words);
+    text += shortened("  " + title_of(f, times, i + 1), screen_columns) + '\n' +
+            shortened(what, screen_columns) + '\n';
+  }
+  return text;
+}
+
+std::string render_findings(const findings::findings_of_run& found,
                             const std::optional<call_times>& times, std::size_t rows) {
+  if (found.list.empty()) return {};
   const std::size_t shown = std::min(rows, found.list.size());
-  std::string text =
-      fmt::format("{}: {} finding{} in {} allocations and {} at the peak\n", path,
-                  found.list.empty() ? "no" : format_count(found.list.size()),
-                  found.list.size() == 1 ? "" : "s", format_count(found.totals.births),
-                  format_bytes(found.totals.peak_bytes));
+  std::string text = "what to change\n";
   add_paragraph(text, sentence_of(times), 0);
   std::bitset<findings::finding_kinds> explained;  // code is shown once for each kind
   for (std::size_t i = 0; i < shown; ++i) {

@@ -152,6 +152,13 @@ std::size_t display_width(std::string_view text) {
   }));
 }
 
+std::string shortened(std::string_view text, std::size_t columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  while (display_width(text) + 3 > columns) text.remove_suffix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return std::string(text) + "...";
+}
+
 std::string labelled_line(std::string_view label, std::string_view value) {
   return fmt::format("  {:<14} {}\n", label, value);
 }

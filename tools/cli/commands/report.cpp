@@ -1,5 +1,5 @@
-// tools/cli/commands/report.cpp: `ashlar report`: one page about one run, or its text: figures, then
-// findings. Layer: cli.
+// tools/cli/commands/report.cpp: `ashlar report`: one page about one run, or its text: the answer,
+// then figures. Layer: cli.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -56,9 +56,9 @@ constexpr const char* report_footer =
     R"(The page needs nothing beside it: it loads no file, and asks no network. Of a folder it has a table
 of all processes, and the figures of the 12 that allocated most, to choose from.
 
---text prints the figures of a trace or a profile, then the findings: each is a line of the program, what
-it costs, and what would be better. The first is worth the most: bytes at the peak or
-after it, then allocations, then address space. docs/findings.md has the kinds and their thresholds.
+--text begins with the answer, on one screen: the memory at the peak and what it was, the lines that held
+most of it, and what to change. Figures follow, and the findings with their remedies and code. Of a
+profile it has figures alone. docs/findings.md has the kinds of findings and their thresholds.
 
 Examples:
   ashlar report run.atrace -o run.html
@@ -106,11 +106,14 @@ class finding_pass {
   [[nodiscard]] nlohmann::json pins() const {
     return has_stacks_ ? pins_json(pins_, times_of_trace_, stacks_, names_of_) : nlohmann::json();
   }
-  [[nodiscard]] std::string text(const std::string& path, std::size_t rows) const {
-    return has_stacks_ ? render_pins(pins_, times_of_trace_, rows) +
-                             render_findings(path, found_, times_, rows)
-                       : "no call stacks, so no line can be named: record with 'ashlar record "
+  [[nodiscard]] std::string first_text(std::size_t rows) const {
+    return has_stacks_ ? render_first_findings(found_, times_, rows)
+                       : "\n  no call stacks, so no line can be named: record with 'ashlar record "
                          "--stacks'\n";
+  }
+  [[nodiscard]] std::string text(std::size_t rows) const {
+    if (!has_stacks_) return {};
+    return "\n" + render_pins(pins_, times_of_trace_, rows) + render_findings(found_, times_, rows);
   }
   [[nodiscard]] const std::vector<std::string>& without_lines() const {
     return found_.without_lines;
@@ -155,9 +158,9 @@ int text_report(const report_options& options) {
     return files::json_text(figures, 2);
   };
   const auto text = [&] {
-    return (chosen.tree ? render_tree(*chosen.tree, chosen.folder, options.rows) : "") +
-           render_trace_report(report, options.rows, reader_glyphs()) + "\n" +
-           pass.text(chosen.path, options.rows);
+    return render_answer(report) + pass.first_text(options.rows) + "\n" +
+           (chosen.tree ? render_tree(*chosen.tree, chosen.folder, options.rows) : "") +
+           render_figures(report, options.rows, reader_glyphs()) + pass.text(options.rows);
   };
   print_report(options.json_path, json, text);
   for (const std::string& file : pass.without_lines())
@@ -280,7 +283,7 @@ void add_report(command_parser& to) {
   report.arguments("TRACE", with->traces, "What ashlar record wrote: a file, or a folder");
   report.value("--process", "NAME", with->process, process_help);
   const option output = report.output(with->output, "The page (default: report.html)");
-  report.flag("--text", with->text, "Print figures and findings instead, also of a profile")
+  report.flag("--text", with->text, "Print what holds memory and what to change instead; of a profile its figures")
       .excludes(output);
   report.value("--rows", "N", with->rows,
                "--text: so many sizes, call sites, processes and findings (default 10)");
