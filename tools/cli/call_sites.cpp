@@ -71,10 +71,7 @@ report::call_site site_at(const trace::named_call& call) {
 
 report::call_site site_for(const std::vector<trace::named_call>& calls) {
   if (calls.empty()) return report::innermost_site(calls);
-  const auto script = std::find_if(calls.begin(), calls.end(), [](const trace::named_call& call) {
-    return call.is_of_script();
-  });
-  return site_at(script != calls.end() ? *script : calls[findings::owner_of(calls).value_or(0)]);
+  return site_at(calls[findings::owner_of(calls).value_or(0)]);
 }
 
 namespace {
