@@ -54,6 +54,25 @@ TEST_F(Findings, TheFirstScreenHasTheAnswer) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
+TEST_F(Findings, ALeakIsFirstAndALauncherHidesNothing) {
+  if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
+  const std::string program = std::string(ASHLAR_TEST_PROGRAMS) + "/leak_requests";
+  ASSERT_EQ(
+      ashlar({"record", "--stacks", "-o", "run.atrace", "--", "/bin/sh", "-c", "exec " + program}),
+      0)
+      << said("err");
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
+  const std::string screen = first_screen();
+  EXPECT_TRUE(contains(screen, "leak_requests\n")) << screen;
+  EXPECT_FALSE(contains(screen.substr(0, screen.find("\n  events ")), " 0 B "))
+      << "what held nothing is no holder" << screen;
+  EXPECT_TRUE(contains(screen, "\n  1. Memory that is never freed: saves up to 2")) << screen;
+  EXPECT_TRUE(contains(screen, "     name_of at leak_requests.c:8: Free these blocks")) << screen;
+  ASSERT_EQ(ashlar({"report", "--json", "run.atrace"}), 0);
+  const json data = json::parse(said("out"));
+  EXPECT_EQ(data["findings"]["findings"][0]["kind"], "leak") << "the page has it, too";
+}
+
 TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   record("several_index");

@@ -3,7 +3,7 @@
 
 A comment `planted: KIND` in a program of planted/ stands at the line that has to be found, or at most two
 lines below it (where a statement has several). `missed: KIND` is a waste that the rules are known not to
-find. `wrong: KIND` is a finding that nobody planted, and that counts as wrong. The programs of clean/ have neither. Those of later/ were written when the rules were settled, and no rule
+find. `allocator: ashlar`, in the first line, is a program that runs on ashlar. `wrong: KIND` is a finding that nobody planted, and that counts as wrong. The programs of clean/ have neither. Those of later/ were written when the rules were settled, and no rule
 was changed for them, so they say more about other programs; some have wastes and some (clean_*) have none.
 
 Usage: measure.py ASHLAR FOLDER [--write FILE]   FOLDER has the built programs; FILE gets the table.
@@ -38,13 +38,14 @@ class Result:
     faults: list[str] = dataclasses.field(default_factory=list)  # what the comments do not say
 
 
-def findings_of(ashlar: pathlib.Path, program: pathlib.Path) -> list[dict]:
+def findings_of(ashlar: pathlib.Path, source: pathlib.Path, program: pathlib.Path) -> list[dict]:
+    on = ["--on", "ashlar"] if "allocator: ashlar" in source.read_text().splitlines()[0] else []
     with tempfile.TemporaryDirectory() as folder:
         def run(*words: str) -> None:
             ended = subprocess.run([str(ashlar), *words], cwd=folder, capture_output=True, text=True, timeout=120)
             if ended.returncode != 0:
                 sys.exit(f"{program.name}: ashlar {words[0]} ended with {ended.returncode}: {ended.stderr}")
-        run("record", "--stacks", "-o", "run.atrace", "--", str(program))
+        run("record", *on, "--stacks", "-o", "run.atrace", "--", str(program))
         run("report", "--text", "--json=found.json", "run.atrace")
         return json.loads((pathlib.Path(folder) / "found.json").read_text())["findings"]["findings"]
 
@@ -140,7 +141,7 @@ def main() -> int:
     without_huge_pages()
     ashlar, folder = arguments.ashlar.resolve(), arguments.folder.resolve()
     sources = sorted(p for folder in FOLDERS for p in HERE.glob(f"{folder}/*.c*"))
-    findings = {source: findings_of(ashlar, folder / source.stem) for source in sources}
+    findings = {source: findings_of(ashlar, source, folder / source.stem) for source in sources}
     results = [compare(source, findings[source]) for source in sources]
     promises = promise_faults(folder, findings[HERE / "planted/pins_log_notes.c"])
     if arguments.write:

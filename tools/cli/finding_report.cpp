@@ -45,6 +45,18 @@ std::string evidence_of(const finding& f) {
   const std::string part = fmt::format("{} of {}", format_count(f.fitting), blocks(f.allocations));
   const std::string at_once = fmt::format("At most {} lived at once.", format_count(f.most_live));
   switch (f.kind) {
+    case finding_kind::leak:
+    case finding_kind::rising:
+      return fmt::format(
+          "What it holds rose by {} in {} s, {} a second, from the begin to the end of the work "
+          "(confidence {:.1f} %). {}",
+          format_bytes(f.bytes_saved_at_end), format_seconds(f.rose_for_seconds),
+          format_bytes(static_cast<std::uint64_t>(static_cast<double>(f.bytes_saved_at_end) /
+                                                  std::max(f.rose_for_seconds, 0.001))),
+          std::min(100 * f.confidence, 99.9),
+          f.kind == finding_kind::leak
+              ? fmt::format("Nearly nothing of its {} was freed.", blocks(f.allocations))
+              : fmt::format("It made {}, and many were freed.", blocks(f.allocations)));
     case finding_kind::growth:
       return fmt::format("{} took the place of a smaller one. {} grew, in {:.1f} steps{}.", part,
                          blocks(f.chains), ratio(f.fitting, f.chains),
@@ -70,8 +82,8 @@ std::string evidence_of(const finding& f) {
       return fmt::format("{} were made. {}", blocks(f.allocations), at_once);
     case finding_kind::slack:
       return fmt::format(
-          "{} of {} bytes lived at the peak. If each were {} byte{} smaller, ashlar's "
-          "heap would need {} bytes less for it.",
+          "{} of {} bytes lived at the peak. If each were {} byte{} smaller, the allocator that "
+          "served them would need {} bytes less for it.",
           blocks(f.fitting), format_count(f.block_bytes), f.smaller_bytes,
           f.smaller_bytes == 1 ? "" : "s", format_count(f.saved_a_block));
     case finding_kind::untouched:
@@ -113,6 +125,7 @@ std::string savings_of(const finding& f, const std::optional<call_times>& times)
   if (f.bytes_saved_at_peak != 0) text = format_bytes(f.bytes_saved_at_peak) + " at the peak";
   if (f.bytes_saved_after_peak != 0)
     text = format_bytes(f.bytes_saved_after_peak) + " after the peak";
+  if (f.bytes_saved_at_end != 0) text = format_bytes(f.bytes_saved_at_end) + " at the end";
   if (f.allocations_saved != 0)
     text += fmt::format("{}{} allocation{}", text.empty() ? "" : ", ",
                         format_count(f.allocations_saved), f.allocations_saved == 1 ? "" : "s");
@@ -199,6 +212,11 @@ nlohmann::json place_json(const trace::named_call& call) {
 std::string render_first_findings(const findings::findings_of_run& found,
                                   const std::optional<call_times>& times, std::size_t rows) {
   const std::size_t all = found.list.size();
+  const std::string left_out =
+      found.in_interpreter == 0
+          ? std::string()
+          : fmt::format("  {} more in the interpreter itself (--interpreter lists them)\n",
+                        format_count(found.in_interpreter));
   std::string text = fmt::format(
       "\n  {} finding{} in {} allocations and {} at the peak{}\n",
       all == 0 ? "no" : format_count(all), all == 1 ? "" : "s", format_count(found.totals.births),
@@ -211,7 +229,7 @@ std::string render_first_findings(const findings::findings_of_run& found,
     text += shortened("  " + title_of(f, times, i + 1), screen_columns) + '\n' +
             shortened(what, screen_columns) + '\n';
   }
-  return text;
+  return text + left_out;
 }
 
 std::string render_findings(const findings::findings_of_run& found,
@@ -251,6 +269,7 @@ nlohmann::json findings_json(const findings::findings_of_run& found,
                     {"called_by", places_json(callers_of(f))},
                     {"bytes_saved_at_peak", f.bytes_saved_at_peak},
                     {"bytes_saved_after_peak", f.bytes_saved_after_peak},
+                    {"bytes_saved_at_end", f.bytes_saved_at_end},
                     {"allocations_saved", f.allocations_saved},
                     {"address_space_saved_at_peak", f.address_space_saved_at_peak},
                     {"milliseconds_saved",
@@ -269,6 +288,7 @@ nlohmann::json findings_json(const findings::findings_of_run& found,
   return {{"allocations", found.totals.births},
           {"bytes_at_peak", found.totals.peak_bytes},
           {"times", call_times_json(times)},
+          {"in_interpreter", found.in_interpreter},
           {"findings", std::move(list)}};
 }
 

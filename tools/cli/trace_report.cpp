@@ -269,7 +269,7 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   report.lines = site_lines(reader, stacks, names, sites);
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);
   report.held = call_sites(reader, stacks, names, &figures::live_bytes, sites);
-  report.growing = sites::find_growth(reader, report.summary, names);
+  report.growing = sites::find_growth(reader, report.summary.held, names);
   report.without_lines = files_without_lines(report.sites);
   return report;
 }
@@ -282,7 +282,7 @@ std::string render_answer(const trace_report& report) {
   std::string text = shortened(fmt::format("{}{}{}", report.path, words.empty() ? "" : ": ", words),
                                screen_columns) +
                      "\n";
-  text += shortened(fmt::format("  {}{}{}", printable(report.header.get(program)),
+  text += shortened(fmt::format("  {}{}{}", printable(report.last.get(program)),
                                 process.empty() ? "" : ", process ", process),
                     screen_columns) +
           "\n";
@@ -293,8 +293,9 @@ std::string render_answer(const trace_report& report) {
   text += fmt::format("\n  largest at the peak of {}, by {}\n", format_bytes(s.peak_bytes),
                       is_of_pools(report) ? "pool" : "line");
   for (std::size_t i = 0; i < std::min(largest_shown, report.lines.size()); ++i)
-    text += share_line(report.lines[i].figures.at_peak_bytes, s.peak_bytes,
-                       printable(place_of(report.lines[i].site)));
+    if (report.lines[i].figures.at_peak_bytes != 0)
+      text += share_line(report.lines[i].figures.at_peak_bytes, s.peak_bytes,
+                         printable(place_of(report.lines[i].site)));
   return text;
 }
 

@@ -1,3 +1,4 @@
+/* allocator: ashlar */
 /* Tiles of an image: each has its pixels and a row of pointers, and a list of them grows by one at a time. */
 #include <stdio.h>
 #include <stdlib.h>

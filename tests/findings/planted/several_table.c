@@ -1,3 +1,4 @@
+/* allocator: ashlar */
 /* A table in C: a buffer for each look-up, rows that grow, and cells with a header before a round size. */
 #include <stdio.h>
 #include <stdlib.h>

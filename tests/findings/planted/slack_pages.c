@@ -1,3 +1,4 @@
+/* allocator: ashlar */
 /* Blocks of a cache: a page of a file each, and a header before it. */
 #include <stdio.h>
 #include <stdlib.h>

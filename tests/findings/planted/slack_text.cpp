@@ -1,3 +1,4 @@
+// allocator: ashlar
 // Texts of a round number of characters, and the zero behind them.
 #include <cstdio>
 #include <cstring>

@@ -27,14 +27,19 @@
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/findings/call_owner.hpp"
 #include "tools/findings/finder.hpp"
 #include "tools/findings/pins.hpp"
+#include "tools/findings/rising.hpp"
+#include "tools/findings/rounding.hpp"
 #include "tools/findings/rules.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
+#include "tools/sites/growth.hpp"
 #include "tools/trace/call_names.hpp"
+#include "tools/trace/held_over_time.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -47,7 +52,8 @@ struct report_options {
   std::string replay;               // of `ashlar replay --json`; empty: none
   std::string output;               // empty: report.html, but nothing with `json_path`
   std::string json_path;
-  bool text = false;          // instead of a page
+  bool text = false;  // instead of a page
+  bool interpreter = false;
   std::size_t rows = 10;      // of sizes, call sites and findings
   std::size_t moments = 200;  // of the JSON's figures over time
 };
@@ -73,12 +79,16 @@ Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer vers
 // What to change, found while another reader of the trace passes its steps on.
 class finding_pass {
  public:
-  finding_pass(const trace::trace_reader& reader, const report::names_of_stack& names_of)
-      : has_stacks_(!reader.stacks().empty()),
+  // `interpreter`: what is in one counts, too.
+  finding_pass(const trace::trace_reader& reader, const report::names_of_stack& names_of,
+               bool interpreter)
+      : interpreter_(interpreter),
+        has_stacks_(!reader.stacks().empty()),
         stacks_(reader.stacks()),
         names_of_(names_of),
         times_of_trace_{reader.times().first, reader.ticks_per_second()},
-        finder_(stacks_, names_of_),
+        finder_(stacks_, names_of_,
+                findings::rounding_of(reader.header().get(trace::header_name::options))),
         pins_(stacks_, names_of_, finder_.sites(), findings::run_course(reader)) {}
   void count(const trace::step& s) {
     if (!has_stacks_) return;
@@ -88,7 +98,7 @@ class finding_pass {
   }
   // Effects: reads the trace again where a replay is to verify a finding. Requires: called once,
   // behind all steps. Throws: command_error, trace_error.
-  void finish(const std::string& path) {
+  void finish(const std::string& path, const sites::growing_sites& growing) {
     if (!has_stacks_) return;
     found_ = finder_.findings();
     const auto again = [&](const findings::pin_finder::each_step& each) {
@@ -97,6 +107,12 @@ class finding_pass {
       for (trace::step s; steps.next(s);) each(s);
     };
     for (findings::finding& pin : pins_.findings(again)) found_.list.push_back(std::move(pin));
+    for (findings::finding& each : findings::rising_findings(growing, found_.totals))
+      found_.list.push_back(std::move(each));
+    if (!interpreter_)
+      found_.in_interpreter = std::erase_if(found_.list, [](const findings::finding& f) {
+        return findings::is_of_interpreter(f.calls[f.owner]);
+      });
     findings::rank(found_.list);
     if (take_time(found_)) times_ = timer_.measure();
   }
@@ -120,6 +136,7 @@ class finding_pass {
   }
 
  private:
+  bool interpreter_;
   bool has_stacks_;
   const std::vector<trace::stack_definition>& stacks_;
   report::names_of_stack names_of_;
@@ -145,11 +162,13 @@ int text_report(const report_options& options) {
   if (!chosen.tree && profiling::is_profile(chosen.path)) return text_of_profile(options);
   const auto reader = open_trace(chosen.path);
   trace::call_names names(*reader);
-  finding_pass pass(*reader, [&](const trace::stack_definition& stack) { return names.of(stack); });
+  finding_pass pass(
+      *reader, [&](const trace::stack_definition& stack) { return names.of(stack); },
+      options.interpreter);
   trace_report report =
       make_trace_report(*reader, names, chosen.path, options.rows, options.moments,
                         [&](const trace::step& s) { pass.count(s); });
-  pass.finish(chosen.path);
+  pass.finish(chosen.path, report.growing);
   const auto json = [&] {
     nlohmann::json figures = trace_report_json(report);
     if (chosen.tree) figures["tree"] = index_json(*chosen.tree);
@@ -191,10 +210,14 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   const auto reader = open_trace(trace);
   trace::call_names calls(*reader);
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
-  finding_pass pass(*reader, request.names_of);
-  request.also = [&](const trace::step& s) { pass.count(s); };
+  finding_pass pass(*reader, request.names_of, options.interpreter);
+  trace::held_counter held(reader->times());
+  request.also = [&](const trace::step& s) {
+    pass.count(s);
+    held.count(s);
+  };
   nlohmann::json data = report::trace_data(*reader, request);
-  pass.finish(trace);
+  pass.finish(trace, sites::find_growth(*reader, held.all(), calls));
   data["findings"] = pass.json();
   data["pins"] = pass.pins();
   tell_missing_names(calls.lost(), {});
@@ -283,8 +306,12 @@ void add_report(command_parser& to) {
   report.arguments("TRACE", with->traces, "What ashlar record wrote: a file, or a folder");
   report.value("--process", "NAME", with->process, process_help);
   const option output = report.output(with->output, "The page (default: report.html)");
-  report.flag("--text", with->text, "Print what holds memory and what to change instead; of a profile its figures")
+  report
+      .flag("--text", with->text,
+            "Print what holds memory and what to change instead; of a profile its figures")
       .excludes(output);
+  report.flag("--interpreter", with->interpreter,
+              "Also findings in the code of an interpreter (python, node, ruby, php, ...)");
   report.value("--rows", "N", with->rows,
                "--text: so many sizes, call sites, processes and findings (default 10)");
   report.file("--pools", with->pools, "The classes that ashlar tune chose (JSON)");
