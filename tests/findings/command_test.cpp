@@ -73,6 +73,33 @@ TEST_F(Findings, ALeakIsFirstAndALauncherHidesNothing) {
   EXPECT_EQ(data["findings"]["findings"][0]["kind"], "leak") << "the page has it, too";
 }
 
+// What the schema of SARIF 2.1.0 requires: a version, runs with a tool's name, messages with text.
+TEST_F(Findings, AreSarifToo) {
+  if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
+  record("slack_records");
+  ASSERT_EQ(ashlar({"report", "--text", "--json=found.sarif", "--sarif", "run.atrace"}), 0)
+      << said("err");
+  const json log = json::parse(said("found.sarif"));
+  EXPECT_EQ(log.at("version"), "2.1.0");
+  ASSERT_EQ(log.at("runs").size(), 1u);
+  EXPECT_EQ(log.at("runs")[0].at("tool").at("driver").at("name"), "ashlar");
+  const json& results = log.at("runs")[0].at("results");
+  ASSERT_EQ(results.size(), 1u) << log;
+  EXPECT_EQ(results[0].at("ruleId"), "slack");
+  EXPECT_EQ(results[0].at("level"), "note");
+  EXPECT_TRUE(contains(results[0].at("message").at("text"), ": saves up to ")) << log;
+  const json& place = results[0].at("locations")[0].at("physicalLocation");
+  EXPECT_EQ(place.at("region").at("startLine"), 14) << log;
+  const std::string uri = place.at("artifactLocation").at("uri");
+  EXPECT_TRUE(uri.starts_with("file:///") && uri.ends_with("/slack_records.c")) << uri;
+  EXPECT_EQ(command({"report", "--sarif", "run.atrace"}).exit_status(), 2);
+  ASSERT_EQ(ashlar({"leaks", "--trace", "run.atrace", "--json=held.sarif", "--sarif"}), 0);
+  const json held = json::parse(said("held.sarif")).at("runs")[0].at("results");
+  ASSERT_FALSE(held.empty());
+  EXPECT_EQ(held[0].at("ruleId"), "held");
+  EXPECT_EQ(held[0].at("locations")[0].at("physicalLocation").at("region").at("startLine"), 14);
+}
+
 TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   record("several_index");

@@ -21,6 +21,7 @@
 #include "tools/cli/finding_report.hpp"
 #include "tools/cli/pin_report.hpp"
 #include "tools/cli/profile_report.hpp"
+#include "tools/cli/sarif.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/cli/trace_report.hpp"
@@ -54,6 +55,7 @@ struct report_options {
   std::string json_path;
   bool text = false;  // instead of a page
   bool interpreter = false;
+  bool sarif = false;         // instead of our own JSON
   std::size_t rows = 10;      // of sizes, call sites and findings
   std::size_t moments = 200;  // of the JSON's figures over time
 };
@@ -148,6 +150,21 @@ class finding_pass {
   std::optional<call_times> times_;
 };
 
+std::vector<sarif_result> sarif_results(const nlohmann::json& found) {
+  std::vector<sarif_result> results;
+  if (found.is_null()) return results;
+  for (const nlohmann::json& f : found["findings"]) {
+    const auto text = [&](const char* member) { return f[member].get<std::string>(); };
+    const std::string kind = text("kind");
+    const bool holds = kind == "leak" || kind == "rising" || kind == "pins";
+    results.push_back({kind, holds ? "warning" : "note",
+                       fmt::format("{}: saves up to {}. {} {}", text("title"), text("savings"),
+                                   text("evidence"), text("remedy")),
+                       f["site"]["source"].get<std::string>()});
+  }
+  return results;
+}
+
 int text_of_profile(const report_options& options) {
   const std::string& path = options.traces.front();
   const profiling::profile runs = profiling::read_profile(path);
@@ -174,6 +191,7 @@ int text_report(const report_options& options) {
     if (chosen.tree) figures["tree"] = index_json(*chosen.tree);
     figures["findings"] = pass.json();
     figures["pins"] = pass.pins();
+    if (options.sarif) return files::json_text(sarif_log(sarif_results(figures["findings"])), 2);
     return files::json_text(figures, 2);
   };
   const auto text = [&] {
@@ -292,6 +310,9 @@ int report_command(const report_options& options) {
         status_usage,
         fmt::format("report: one trace at a time; two are compared by: ashlar diff {}",
                     shell_quoted(options.traces)));
+  if (options.sarif && (!options.text || options.json_path.empty()))
+    throw command_error(status_usage,
+                        "--sarif is for the JSON of --text: report --text --json --sarif");
   return with_trace_errors(
       [&] { return options.text ? text_report(options) : page_report(options); });
 }
@@ -318,6 +339,7 @@ void add_report(command_parser& to) {
   report.file("--compare", with->compare, "Several allocators, by ashlar compare --json");
   report.file("--replay", with->replay, "The trace on several allocators, by ashlar replay --json");
   report.json(with->json_path, "What the page, or the text, shows; a page then only with -o");
+  report.flag("--sarif", with->sarif, "With --text --json: the findings as SARIF 2.1.0 instead");
   report.does([with] { return report_command(*with); });
 }
 
