@@ -434,6 +434,22 @@ TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
   if (ASHLAR_HAS_LIBDW) {
     EXPECT_EQ(first["found"]["frames"][0]["line"], 11);
   }
+  ASSERT_EQ(command({"check", "--log", "f.json", "--json=f.sarif", "--sarif"}).exit_status(), 1);
+  const auto log = nlohmann::json::parse(read_file(path("f.sarif")));
+  EXPECT_EQ(log.at("version"), "2.1.0");
+  const auto& results = log.at("runs")[0].at("results");
+  ASSERT_EQ(results.size(), 2u) << log;
+  EXPECT_EQ(results[0].at("ruleId"), "double_free");
+  EXPECT_EQ(results[0].at("level"), "error");
+  EXPECT_FALSE(results[0].at("message").at("text").get<std::string>().empty());
+  if (ASHLAR_HAS_LIBDW) {
+    const auto& place = results[0].at("locations")[0].at("physicalLocation");
+    EXPECT_EQ(place.at("region").at("startLine"), 11) << place;
+    EXPECT_TRUE(
+        place.at("artifactLocation").at("uri").get<std::string>().ends_with("/faulty_program.c"))
+        << place;
+  }
+  EXPECT_EQ(command({"check", "--sarif", "--", faulty_program}).exit_status(), 2);
   const ended of_log = command({"check", "--log", "f.json"});
   EXPECT_EQ(of_log.exit_status(), 1);
   EXPECT_TRUE(contains(of_log.out, " drop_order")) << of_log.out;

@@ -2,8 +2,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "programs.h"
+
+// bounded_cache: A cache with a bound, and a table that is loaded in the first third: neither grows for ever.
+static char* filled(size_t bytes) {
+  char* const block = malloc(bytes);
+  if (block == NULL) abort();
+  memset(block, 'x', bytes);
+  return block;
+}
+
+static void bounded_cache(void) {
+  static char* cache[60];
+  static char* table[300];
+  for (int i = 0; i < 300; ++i) {
+    if (i < 100) table[i] = filled(2000 + (size_t)i % 5);
+    free(cache[i % 60]);
+    cache[i % 60] = filled(3000 + (size_t)i % 7);
+    usleep(8000);
+  }
+  printf("%c%c\n", cache[0][0], table[0][0]);
+}
 
 // editor: A text editor's buffer: one block with a gap, which doubles when it is full; undo steps of any length.
 struct buffer {
@@ -71,6 +92,26 @@ static void large_ones_stay(void) {
   printf("%ld\n", sum);
 }
 
+// pages_on_glibc: As slack_pages.c, but on glibc: 4112 bytes have a block of 4128 there, and 16 bytes less save 16.
+struct cached_page {
+  struct cached_page* next;
+  unsigned long number;
+  char bytes[4096];
+};
+
+static void pages_on_glibc(void) {
+  struct cached_page* all = NULL;
+  for (unsigned long i = 0; i < 600; ++i) {
+    struct cached_page* const page = malloc(sizeof *page);
+    if (page == NULL) abort();
+    memset(page, 0, sizeof *page);
+    page->next = all;
+    page->number = i;
+    all = page;
+  }
+  printf("%lu\n", all->number);
+}
+
 // small_reserves: Reserves that are not worth a change: a few hundred KiB beside a program that holds much more.
 static void small_reserves(void) {
   enum { rows = 64, row_bytes = 256 << 10 };
@@ -92,8 +133,8 @@ static void small_reserves(void) {
 }
 
 static const struct program programs[] = {
-    {"editor", editor},
-    {"large_ones_stay", large_ones_stay},
+    {"bounded_cache", bounded_cache},     {"editor", editor},
+    {"large_ones_stay", large_ones_stay}, {"pages_on_glibc", pages_on_glibc},
     {"small_reserves", small_reserves},
 };
 int main(int argc, char** argv) {

@@ -1,6 +1,7 @@
 // `ashlar report --text` as a user meets it: what it prints and writes, and what it says of input that is none.
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <tests/support/command_in_folder.hpp>
 
@@ -16,16 +17,26 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Returns: the file and the line of planted.cpp that has the code.
-std::string place_of(const std::string& code) {
-  std::ifstream source(ASHLAR_TEST_SOURCE);
+/// Returns: the line of a source of planted programs that has the code.
+int line_of(const std::string& code, const std::string& source) {
+  std::ifstream text(ASHLAR_TEST_SOURCES "/" + source);
   int number = 1;
-  for (std::string line; std::getline(source, line) && !contains(line, code);) ++number;
-  return "planted.cpp:" + std::to_string(number);
+  for (std::string line; std::getline(text, line) && !contains(line, code);) ++number;
+  return number;
+}
+/// Returns: the source and that line.
+std::string place_of(const std::string& code, const std::string& source = "planted.cpp") {
+  return source + ":" + std::to_string(line_of(code, source));
 }
 
 class Findings : public support::CommandInFolder {
  protected:
+  std::string first_screen() {
+    const std::string all = said("out");
+    std::size_t end = 0;
+    for (int line = 0; line < 25 && end < all.size(); ++line) end = all.find('\n', end) + 1;
+    return all.substr(0, end);
+  }
   void record(const std::string& name, const std::string& of = "planted_cpp") {
     ASSERT_EQ(ashlar({"record", "--stacks", "-o", "run.atrace", "--",
                       std::string(ASHLAR_TEST_PROGRAMS) + "/" + of, name}),
@@ -34,12 +45,83 @@ class Findings : public support::CommandInFolder {
   }
 };
 
+// What a reader sees without scrolling: the memory, what holds it, and what to change.
+TEST_F(Findings, TheFirstScreenHasTheAnswer) {
+  if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
+  record("pins_log_notes", "pins_log_notes");
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
+  const std::string screen = first_screen();
+  const std::size_t memory = screen.find("\n  peak RSS ");
+  const std::size_t largest = screen.find("\n  largest at the peak of ");
+  const std::size_t pins = screen.find("\n  1. Few blocks that keep many pages: saves up to 5.");
+  ASSERT_NE(memory, std::string::npos) << screen;
+  ASSERT_NE(pins, std::string::npos) << screen;
+  EXPECT_LT(memory, largest);
+  EXPECT_LT(largest, pins);
+  EXPECT_TRUE(contains(screen.substr(largest, pins - largest), " at pins_log_notes.c:")) << screen;
+  EXPECT_TRUE(contains(screen.substr(pins), " at pins_log_notes.c:")) << screen;
+  EXPECT_TRUE(contains(screen.substr(pins), ": Let these blocks lie together, in a pool"))
+      << screen;
+  EXPECT_LT(said("out").find("1. Few blocks"), said("out").find("\n  events  "));
+  std::istringstream lines(screen);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST_F(Findings, ALeakIsFirstAndALauncherHidesNothing) {
+  if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
+  const std::string program = std::string(ASHLAR_TEST_PROGRAMS) + "/planted_c leak_requests";
+  ASSERT_EQ(
+      ashlar({"record", "--stacks", "-o", "run.atrace", "--", "/bin/sh", "-c", "exec " + program}),
+      0)
+      << said("err");
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
+  const std::string screen = first_screen();
+  EXPECT_TRUE(contains(screen, "planted_c leak_requests\n")) << screen;
+  EXPECT_FALSE(contains(screen.substr(0, screen.find("\n  events ")), " 0 B "))
+      << "what held nothing is no holder" << screen;
+  EXPECT_TRUE(contains(screen, "\n  1. Memory that is never freed: saves up to 2")) << screen;
+  EXPECT_TRUE(contains(
+      screen, "     name_of at " + place_of("planted: leak", "planted.c") + ": Free these blocks"))
+      << screen;
+  ASSERT_EQ(ashlar({"report", "--json", "run.atrace"}), 0);
+  const json data = json::parse(said("out"));
+  EXPECT_EQ(data["findings"]["findings"][0]["kind"], "leak") << "the page has it, too";
+}
+
+// What the schema of SARIF 2.1.0 requires: a version, runs with a tool's name, messages with text.
+TEST_F(Findings, AreSarifToo) {
+  if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
+  record("slack_records", "planted_c");
+  const int line = line_of("malloc(sizeof *r); /* planted: slack */", "planted.c");
+  ASSERT_EQ(ashlar({"report", "--text", "--json=found.sarif", "--sarif", "run.atrace"}), 0)
+      << said("err");
+  const json log = json::parse(said("found.sarif"));
+  EXPECT_EQ(log.at("version"), "2.1.0");
+  ASSERT_EQ(log.at("runs").size(), 1u);
+  EXPECT_EQ(log.at("runs")[0].at("tool").at("driver").at("name"), "ashlar");
+  const json& results = log.at("runs")[0].at("results");
+  ASSERT_EQ(results.size(), 1u) << log;
+  EXPECT_EQ(results[0].at("ruleId"), "slack");
+  EXPECT_EQ(results[0].at("level"), "note");
+  EXPECT_TRUE(contains(results[0].at("message").at("text"), ": saves up to ")) << log;
+  const json& place = results[0].at("locations")[0].at("physicalLocation");
+  EXPECT_EQ(place.at("region").at("startLine"), line) << log;
+  const std::string uri = place.at("artifactLocation").at("uri");
+  EXPECT_TRUE(uri.starts_with("file:///") && uri.ends_with("/planted.c")) << uri;
+  EXPECT_EQ(command({"report", "--sarif", "run.atrace"}).exit_status(), 2);
+  ASSERT_EQ(ashlar({"leaks", "--trace", "run.atrace", "--json=held.sarif", "--sarif"}), 0);
+  const json held = json::parse(said("held.sarif")).at("runs")[0].at("results");
+  ASSERT_FALSE(held.empty());
+  EXPECT_EQ(held[0].at("ruleId"), "held");
+  EXPECT_EQ(held[0].at("locations")[0].at("physicalLocation").at("region").at("startLine"), line);
+}
+
 TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   record("several_index");
   ASSERT_EQ(ashlar({"report", "--text", "--json=found.json", "run.atrace"}), 0) << said("err");
   const std::string text = said("out");
-  EXPECT_TRUE(contains(text, "run.atrace: 3 findings in ")) << text;
+  EXPECT_TRUE(contains(text, "\n  3 findings in ")) << text;
   EXPECT_TRUE(contains(text, "1. Blocks that live for a moment: saves up to 29,999 allocations, "))
       << text;
   EXPECT_TRUE(contains(text, place_of("std::to_string(t->word);") + ", through std::operator+"))
@@ -100,15 +182,15 @@ TEST_F(Findings, WhatNobodyTouchesIsToldAsAddressSpace) {
 TEST_F(Findings, ACleanProgramHasNone) {
   record("matrices", "clean_cpp");
   ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
-  EXPECT_TRUE(contains(said("out"), "run.atrace: no findings in ")) << said("out");
+  EXPECT_TRUE(contains(said("out"), "\n  no findings in ")) << said("out");
 }
 
 TEST_F(Findings, WithoutStacksAndWithoutATraceOneLineSaysWhatHelps) {
   ASSERT_EQ(ashlar({"record", "-o", "run.atrace", "--", "/bin/true"}), 0) << said("err");
   EXPECT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
-  EXPECT_TRUE(
-      said("out").ends_with("\nno call stacks, so no line can be named: record with 'ashlar "
-                            "record --stacks'\n"))
+  EXPECT_TRUE(contains(first_screen(),
+                       "\n  no call stacks, so no line can be named: record with 'ashlar "
+                       "record --stacks'\n"))
       << said("out");
   EXPECT_EQ(command({"report", "--text", "/bin/true"}).exit_status(), 2);
   EXPECT_TRUE(contains(said("err"), "/bin/true")) << said("err");

@@ -104,6 +104,7 @@ static void clean_shell(void) {
 }
 
 // image_tiles: Tiles of an image: each has its pixels and a row of pointers, and a list of them grows by one at a time.
+/* allocator: ashlar */
 struct tile {
   int x, y;
   unsigned char pixels[2048];

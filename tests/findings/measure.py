@@ -4,7 +4,7 @@
 A program is what follows a line `// NAME: what it does` of {planted,clean,later}.{cpp,c}, or a file of these folders.
 A comment `planted: KIND` in a planted program stands at the line that has to be found, or at most two
 lines below it (where a statement has several). `missed: KIND` is a waste that the rules are known not to
-find. `wrong: KIND` is a finding that nobody planted, and that counts as wrong. The clean programs have neither. Those
+find. `allocator: ashlar` is a program that runs on ashlar. `wrong: KIND` is a finding that nobody planted, and that counts as wrong. The clean programs have neither. Those
 of later.* were written when the rules were settled, and no rule was changed for them, so they say more about other programs; some have wastes and some (clean_*) have none.
 
 Usage: measure.py ASHLAR FOLDER [--write FILE]   FOLDER has the built programs; FILE gets the table.
@@ -36,6 +36,7 @@ class Program:
     folder: str
     command: tuple[str, ...]
     wastes: tuple[tuple[str, int, str], ...]  # kind, line, word
+    on: tuple[str, ...]                       # the option that puts it on an allocator
 
     def __str__(self) -> str:
         return f"{self.folder}/{self.name}"
@@ -50,7 +51,8 @@ def programs_of(source: pathlib.Path, built: pathlib.Path) -> list[Program]:
     programs = []
     for (line, name), (end, _) in zip(begins or [(1, "")], [*begins[1:], (len(text) + 1, "")]):
         wastes = tuple((kind, at, word) for at in range(line, end) for word, kind in COMMENT.findall(text[at - 1]))
-        programs.append(Program(name or source.stem, folder, (binary, name) if name else (binary,), wastes))
+        on = ("--on", "ashlar") if any("allocator: ashlar" in row for row in text[line - 1:end - 1]) else ()
+        programs.append(Program(name or source.stem, folder, (binary, name) if name else (binary,), wastes, on))
     return programs
 
 
@@ -69,7 +71,7 @@ def findings_of(ashlar: pathlib.Path, program: Program) -> list[dict]:
             ended = subprocess.run([str(ashlar), *words], cwd=folder, capture_output=True, text=True, timeout=120)
             if ended.returncode != 0:
                 sys.exit(f"{program}: ashlar {words[0]} ended with {ended.returncode}: {ended.stderr}")
-        run("record", "--stacks", "-o", "run.atrace", "--", *program.command)
+        run("record", *program.on, "--stacks", "-o", "run.atrace", "--", *program.command)
         run("report", "--text", "--json=found.json", "run.atrace")
         return json.loads((pathlib.Path(folder) / "found.json").read_text())["findings"]["findings"]
 

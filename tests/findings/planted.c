@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "programs.h"
 
@@ -31,6 +32,32 @@ static void growth_realloc(void) {
     free(line.bytes);
   }
   printf("%zu\n", all);
+}
+
+// leak_requests: A server that frees the buffer of each request, but not the name of its client.
+static char* name_of(int number) {
+  char* const name = malloc(1000 + (size_t)number % 7); /* planted: leak */
+  if (name == NULL) abort();
+  snprintf(name, 1000, "client %d", number);
+  return name;
+}
+
+static size_t serve(int number) {
+  char* const answer = calloc(1, 3000 + (size_t)number % 11);
+  if (answer == NULL) abort();
+  strcpy(answer, name_of(number));
+  const size_t length = strlen(answer);
+  free(answer);
+  return length;
+}
+
+static void leak_requests(void) {
+  size_t sent = 0;
+  for (int i = 0; i < 300; ++i) {
+    sent += serve(i);
+    usleep(8000);
+  }
+  printf("%zu\n", sent);
 }
 
 // pins_helper: One helper makes all blocks. Those of one caller stay, and keep the pages of the others'.
@@ -193,6 +220,7 @@ static void pool_jobs(void) {
 }
 
 // several_table: A table in C: a buffer for each look-up, rows that grow, and cells with a header before a round size.
+/* allocator: ashlar */
 struct cell {
   struct cell* next;
   char bytes[1024];
@@ -233,6 +261,7 @@ static void several_table(void) {
 }
 
 // slack_pages: Blocks of a cache: a page of a file each, and a header before it.
+/* allocator: ashlar */
 struct cached_page {
   struct cached_page* next;
   unsigned long number;
@@ -250,6 +279,24 @@ static void slack_pages(void) {
     all = page;
   }
   printf("%lu\n", all->number);
+}
+
+// slack_records: glibc gives 288 bytes for 272, and 272 for 264.
+struct fixed_record {
+  struct fixed_record* next;
+  char text[264];
+};
+
+static void slack_records(void) {
+  struct fixed_record* all = NULL;
+  for (int i = 0; i < 6000; ++i) {
+    struct fixed_record* const r = malloc(sizeof *r); /* planted: slack */
+    if (r == NULL) abort();
+    memset(r->text, i, sizeof r->text);
+    r->next = all;
+    all = r;
+  }
+  printf("%d\n", all->text[0]);
 }
 
 // temporary_buffer: A checksum that works in a buffer of its own.
@@ -343,12 +390,14 @@ static void untouched_stacks(void) {
 
 static const struct program programs[] = {
     {"growth_realloc", growth_realloc},
+    {"leak_requests", leak_requests},
     {"pins_helper", pins_helper},
     {"pins_orders", pins_orders},
     {"pins_sessions", pins_sessions},
     {"pool_jobs", pool_jobs},
     {"several_table", several_table},
     {"slack_pages", slack_pages},
+    {"slack_records", slack_records},
     {"temporary_buffer", temporary_buffer},
     {"temporary_wrapped", temporary_wrapped},
     {"untouched_sparse", untouched_sparse},

@@ -1,6 +1,7 @@
 // Programs with planted wastes: measure.py reads the comments. Usage: planted_cpp NAME
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -474,6 +475,22 @@ static void run() {
 
 }  // namespace pool_particles
 
+// rising_cache: A cache without a bound. Entries are dropped at times, and all of it at the end, so it is no leak.
+namespace rising_cache {
+static void run() {
+  std::map<int, std::string> pages;
+  std::size_t sent = 0;
+  for (int i = 0; i < 300; ++i) {
+    pages.emplace(i, std::string(2000 + static_cast<std::size_t>(i % 9), 'x'));  // planted: rising
+    if (i % 10 == 9) pages.erase(i - 5);
+    sent += pages.rbegin()->second.size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(8));
+  }
+  std::printf("%zu\n", sent);
+}
+
+}  // namespace rising_cache
+
 // several_index: Builds an index of words: a key for each look-up, postings that grow, a document that is freed at once.
 namespace several_index {
 struct token {
@@ -565,6 +582,7 @@ static void run() {
 }  // namespace several_server
 
 // slack_text: Texts of a round number of characters, and the zero behind them.
+/* allocator: ashlar */
 namespace slack_text {
 static void run() {
   std::vector<std::unique_ptr<char[]>> all;
@@ -742,6 +760,7 @@ static const struct program programs[] = {
     {"pins_interned", pins_interned::run},
     {"pins_second_phase", pins_second_phase::run},
     {"pool_particles", pool_particles::run},
+    {"rising_cache", rising_cache::run},
     {"several_index", several_index::run},
     {"several_server", several_server::run},
     {"slack_text", slack_text::run},

@@ -1,7 +1,10 @@
 // `ashlar export`: the call stacks of a recording, for pprof and for flame graph tools.
+#include <cstdint>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <tests/support/command_in_folder.hpp>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -32,6 +35,41 @@ TEST_F(Export, ARecordingBecomesFoldedStacks) {
   const std::string folded = support::read_file(path("run.folded"));
   EXPECT_TRUE(contains(folded, ";main;")) << folded;
   EXPECT_TRUE(contains(folded, "shop::serve(int, bool)")) << folded;
+}
+
+// What the published schema requires of a file, of its frames and of a sampled profile.
+TEST_F(Export, ARecordingBecomesAProfileForSpeedscope) {
+  using json = nlohmann::json;
+  record({"--stacks"});
+  for (const auto& [figure, unit] :
+       {std::pair{"peak_space", "bytes"}, {"alloc_objects", "none"}, {"lifetime", "nanoseconds"}}) {
+    ASSERT_EQ(ashlar({"export", "--format", "speedscope", "--figure", figure, "-o",
+                      std::string(figure) + ".json", "run.atrace"}),
+              0)
+        << said("err");
+    const json file = json::parse(support::read_file(path(std::string(figure) + ".json")));
+    EXPECT_EQ(file.at("$schema"), "https://www.speedscope.app/file-format-schema.json");
+    const json& frames = file.at("shared").at("frames");
+    for (const json& frame : frames) EXPECT_FALSE(frame.at("name").get<std::string>().empty());
+    ASSERT_EQ(file.at("profiles").size(), 1u);
+    const json& profile = file.at("profiles")[0];
+    EXPECT_EQ(profile.at("type"), "sampled");
+    EXPECT_EQ(profile.at("name"), figure);
+    EXPECT_EQ(profile.at("unit"), unit);
+    const json& samples = profile.at("samples");
+    const json& weights = profile.at("weights");
+    ASSERT_EQ(samples.size(), weights.size());
+    ASSERT_FALSE(samples.empty());
+    std::uint64_t sum = profile.at("startValue").get<std::uint64_t>();
+    bool has_main = false;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      sum += weights[i].get<std::uint64_t>();
+      for (const json& number : samples[i])
+        has_main = has_main || frames.at(number.get<std::size_t>()).at("name") == "main";
+    }
+    EXPECT_TRUE(has_main);
+    EXPECT_EQ(profile.at("endValue"), sum);
+  }
 }
 
 TEST_F(Export, ARecordingBecomesAProfile) {

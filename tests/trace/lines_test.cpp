@@ -75,6 +75,17 @@ TEST_F(Lines, StatNamesFileAndLineOfInlinedCallsToo) {
   EXPECT_TRUE(contains(said("out"), line_of("deep"))) << said("out");
 }
 
+// Functions are in a file beside the object (-gsplit-dwarf), the lines are in the program.
+TEST_F(Lines, OfSplitDebugInformationInlinedCallsAreThereToo) {
+  ASSERT_EQ(ashlar({"record", "--stacks", "--", ASHLAR_TEST_SPLIT_LEAK}), 0) << said("err");
+  const json stat = stat_json();
+  const json site = site_at(stat["held_at_end"], line_of("order"));
+  ASSERT_FALSE(site.is_null()) << stat["held_at_end"].dump(1);
+  EXPECT_TRUE(contains(site["frames"][0], "make_order")) << site;
+  EXPECT_TRUE(is_at(site["sources"][1], line_of("serve"))) << site;
+  EXPECT_TRUE(contains(site["frames"][1], "shop::serve(int, bool) in split_leak")) << site;
+}
+
 TEST_F(Lines, StatBeginsWithTheLinesOfTheProgram) {
   ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
   const json stat = stat_json();

@@ -65,14 +65,13 @@ std::vector<call_site> call_sites(
   return sites;
 }
 
+report::call_site site_at(const trace::named_call& call) {
+  return {call.name, trace::short_name(findings::function_of(call)), call.place(), call.module};
+}
+
 report::call_site site_for(const std::vector<trace::named_call>& calls) {
   if (calls.empty()) return report::innermost_site(calls);
-  const auto script = std::find_if(calls.begin(), calls.end(), [](const trace::named_call& call) {
-    return call.is_of_script();
-  });
-  const trace::named_call& call =
-      script != calls.end() ? *script : calls[findings::owner_of(calls).value_or(0)];
-  return {call.name, trace::short_name(findings::function_of(call)), call.place(), call.module};
+  return site_at(calls[findings::owner_of(calls).value_or(0)]);
 }
 
 namespace {

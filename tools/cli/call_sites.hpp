@@ -27,6 +27,8 @@ std::vector<call_site> call_sites(
     const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
     std::uint64_t trace::stack_figures::* by, std::size_t rows);
 
+// Returns: the line of a call.
+report::call_site site_at(const trace::named_call& call);
 // Returns: the line that the blocks of a stack are for, or the script's function. Where the C or C++ library keeps them, the
 // innermost call.
 report::call_site site_for(const std::vector<trace::named_call>& calls);

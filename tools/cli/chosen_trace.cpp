@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -46,18 +45,6 @@ std::string names_in(const recording_index& tree) {
   for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
     text += (i == 0 ? "" : ", ") + printable(names[i]);
   return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
-}
-
-// How far from the first process, along what made it. A process whose parent is not known is first.
-std::size_t depth_of(const recording_index& tree, std::size_t place,
-                     const std::unordered_map<std::uint32_t, std::size_t>& by_pid) {
-  std::size_t depth = 0;
-  for (std::size_t at = place; depth < tree.processes.size(); ++depth) {
-    const auto parent = by_pid.find(tree.processes[at].parent);
-    if (parent == by_pid.end() || parent->second == at) break;
-    at = parent->second;
-  }
-  return depth;
 }
 
 // "git repack", "python3 work.py": the name, and what it does where the first argument says so.
@@ -126,10 +113,7 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
   std::uint64_t bytes = 0;
   std::uint64_t held = 0;
   std::size_t traces = 0;
-  std::unordered_map<std::uint32_t, std::size_t> by_pid;
-  for (std::size_t i = 0; i < tree.processes.size(); ++i) {
-    const recorded_process& p = tree.processes[i];
-    by_pid.emplace(p.pid, i);
+  for (const recorded_process& p : tree.processes) {
     events += p.events;
     births += p.births;
     bytes += p.allocated_bytes;
@@ -150,8 +134,10 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
                           format_seconds(tree.peak_seconds())));
   text += labelled_line("at the end", format_bytes(held));
   std::vector<std::size_t> listed = places_by_bytes(tree);
+  std::erase_if(listed, [&](std::size_t place) {
+    return tree.processes[place].allocated_bytes < bytes / 100;  // a launcher, as a rule
+  });
   listed.resize(std::min(listed.size(), rows));
-  std::sort(listed.begin(), listed.end());  // by their begins, as a parent before its children
   table processes({{"process"},
                    {"parent"},
                    {"program", align::left},
@@ -165,8 +151,7 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
   for (const std::size_t place : listed) {
     const recorded_process& p = tree.processes[place];
     const bool has_trace = !p.trace.empty();
-    const std::string indent(2 * std::min<std::size_t>(depth_of(tree, place, by_pid), 10), ' ');
-    processes.add_row({std::to_string(p.pid), std::to_string(p.parent), indent + label_of(p),
+    processes.add_row({std::to_string(p.pid), std::to_string(p.parent), label_of(p),
                        format_seconds(p.begin_seconds),
                        p.end_seconds ? format_seconds(*p.end_seconds) : "runs", end_of(p),
                        has_trace ? format_count(p.events) : "-",
@@ -176,8 +161,8 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
   }
   text += "\n" + processes.render(2);
   if (listed.size() < all)
-    text += fmt::format("  and {} more, which allocated less (--rows {} lists them)\n",
-                        format_count(all - listed.size()), all);
+    text += fmt::format("  and {} more, which allocated less (--json lists them)\n",
+                        format_count(all - listed.size()));
   return text + "\n";
 }
 

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/call_sites.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/findings/call_owner.hpp"
 #include "tools/findings/page_table.hpp"
@@ -23,6 +24,7 @@ using findings::finding;
 using findings::finding_kind;
 
 constexpr std::size_t callers_shown = 3;
+constexpr std::size_t findings_on_first_screen = 3;
 constexpr std::size_t text_columns = 98;
 
 std::string blocks(std::uint64_t count) {
@@ -43,6 +45,18 @@ std::string evidence_of(const finding& f) {
   const std::string part = fmt::format("{} of {}", format_count(f.fitting), blocks(f.allocations));
   const std::string at_once = fmt::format("At most {} lived at once.", format_count(f.most_live));
   switch (f.kind) {
+    case finding_kind::leak:
+    case finding_kind::rising:
+      return fmt::format(
+          "What it holds rose by {} in {} s, {} a second, from the begin to the end of the work "
+          "(confidence {:.1f} %). {}",
+          format_bytes(f.bytes_saved_at_end), format_seconds(f.rose_for_seconds),
+          format_bytes(static_cast<std::uint64_t>(static_cast<double>(f.bytes_saved_at_end) /
+                                                  std::max(f.rose_for_seconds, 0.001))),
+          std::min(100 * f.confidence, 99.9),
+          f.kind == finding_kind::leak
+              ? fmt::format("Nearly nothing of its {} was freed.", blocks(f.allocations))
+              : fmt::format("It made {}, and many were freed.", blocks(f.allocations)));
     case finding_kind::growth:
       return fmt::format("{} took the place of a smaller one. {} grew, in {:.1f} steps{}.", part,
                          blocks(f.chains), ratio(f.fitting, f.chains),
@@ -68,8 +82,8 @@ std::string evidence_of(const finding& f) {
       return fmt::format("{} were made. {}", blocks(f.allocations), at_once);
     case finding_kind::slack:
       return fmt::format(
-          "{} of {} bytes lived at the peak. If each were {} byte{} smaller, ashlar's "
-          "heap would need {} bytes less for it.",
+          "{} of {} bytes lived at the peak. If each were {} byte{} smaller, the allocator that "
+          "served them would need {} bytes less for it.",
           blocks(f.fitting), format_count(f.block_bytes), f.smaller_bytes,
           f.smaller_bytes == 1 ? "" : "s", format_count(f.saved_a_block));
     case finding_kind::untouched:
@@ -111,6 +125,7 @@ std::string savings_of(const finding& f, const std::optional<call_times>& times)
   if (f.bytes_saved_at_peak != 0) text = format_bytes(f.bytes_saved_at_peak) + " at the peak";
   if (f.bytes_saved_after_peak != 0)
     text = format_bytes(f.bytes_saved_after_peak) + " after the peak";
+  if (f.bytes_saved_at_end != 0) text = format_bytes(f.bytes_saved_at_end) + " at the end";
   if (f.allocations_saved != 0)
     text += fmt::format("{}{} allocation{}", text.empty() ? "" : ", ",
                         format_count(f.allocations_saved), f.allocations_saved == 1 ? "" : "s");
@@ -154,11 +169,15 @@ void add_code(std::string& to, std::string_view heading, std::string_view code) 
   }
 }
 
+std::string title_of(const finding& f, const std::optional<call_times>& times, std::size_t number) {
+  return fmt::format("{}. {}: saves up to {}", number, findings::remedy_for(f).title,
+                     savings_of(f, times));
+}
+
 std::string render_finding(const finding& f, const std::optional<call_times>& times,
                            std::size_t number, bool with_code) {
   const findings::remedy what = findings::remedy_for(f);
-  std::string text =
-      fmt::format("\n{}. {}: saves up to {}\n", number, what.title, savings_of(f, times));
+  std::string text = '\n' + title_of(f, times, number) + '\n';
   text += fmt::format("     {}{}{}\n", text_of(f.calls[f.owner]),
                       f.through.empty() ? "" : ", through ", printable(f.through));
   for (const trace::named_call& other : f.also)
@@ -190,14 +209,34 @@ nlohmann::json place_json(const trace::named_call& call) {
           {"source", call.place()}};
 }
 
-std::string render_findings(const std::string& path, const findings::findings_of_run& found,
+std::string render_first_findings(const findings::findings_of_run& found,
+                                  const std::optional<call_times>& times, std::size_t rows) {
+  const std::size_t all = found.list.size();
+  const std::string left_out =
+      found.in_interpreter == 0
+          ? std::string()
+          : fmt::format("  {} more in the interpreter itself (--interpreter lists them)\n",
+                        format_count(found.in_interpreter));
+  std::string text = fmt::format(
+      "\n  {} finding{} in {} allocations and {} at the peak{}\n",
+      all == 0 ? "no" : format_count(all), all == 1 ? "" : "s", format_count(found.totals.births),
+      format_bytes(found.totals.peak_bytes), all == 0 ? "" : "; the end of this report says more");
+  for (std::size_t i = 0; i < std::min({rows, all, findings_on_first_screen}); ++i) {
+    const finding& f = found.list[i];
+    const std::string what =
+        fmt::format("     {}: {}", printable(place_of(site_at(f.calls[f.owner]))),
+                    findings::remedy_for(f).words);
+    text += shortened("  " + title_of(f, times, i + 1), screen_columns) + '\n' +
+            shortened(what, screen_columns) + '\n';
+  }
+  return text + left_out;
+}
+
+std::string render_findings(const findings::findings_of_run& found,
                             const std::optional<call_times>& times, std::size_t rows) {
+  if (found.list.empty()) return {};
   const std::size_t shown = std::min(rows, found.list.size());
-  std::string text =
-      fmt::format("{}: {} finding{} in {} allocations and {} at the peak\n", path,
-                  found.list.empty() ? "no" : format_count(found.list.size()),
-                  found.list.size() == 1 ? "" : "s", format_count(found.totals.births),
-                  format_bytes(found.totals.peak_bytes));
+  std::string text = "what to change\n";
   add_paragraph(text, sentence_of(times), 0);
   std::bitset<findings::finding_kinds> explained;  // code is shown once for each kind
   for (std::size_t i = 0; i < shown; ++i) {
@@ -230,6 +269,7 @@ nlohmann::json findings_json(const findings::findings_of_run& found,
                     {"called_by", places_json(callers_of(f))},
                     {"bytes_saved_at_peak", f.bytes_saved_at_peak},
                     {"bytes_saved_after_peak", f.bytes_saved_after_peak},
+                    {"bytes_saved_at_end", f.bytes_saved_at_end},
                     {"allocations_saved", f.allocations_saved},
                     {"address_space_saved_at_peak", f.address_space_saved_at_peak},
                     {"milliseconds_saved",
@@ -248,6 +288,7 @@ nlohmann::json findings_json(const findings::findings_of_run& found,
   return {{"allocations", found.totals.births},
           {"bytes_at_peak", found.totals.peak_bytes},
           {"times", call_times_json(times)},
+          {"in_interpreter", found.in_interpreter},
           {"findings", std::move(list)}};
 }
 

@@ -11,8 +11,11 @@
 
 namespace ashlar::cli {
 
-// `rows`: how many findings are listed at most; the others are counted.
-std::string render_findings(const std::string& path, const findings::findings_of_run& found,
+// Of the first screen: how many there are, and the first three in two lines each.
+std::string render_first_findings(const findings::findings_of_run& found,
+                                  const std::optional<call_times>& times, std::size_t rows);
+// All that is known of each. `rows`: so many at most; the others are counted.
+std::string render_findings(const findings::findings_of_run& found,
                             const std::optional<call_times>& times, std::size_t rows);
 
 // Of each finding its kind, site, figures, and the words and code that the text has.

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "tools/cli/call_sites.hpp"
-#include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
 
 namespace ashlar::cli {
@@ -30,6 +29,13 @@ std::string parts_of(const report::memory_row& row) {
 
 }  // namespace
 
+std::string share_line(std::uint64_t bytes, std::uint64_t of, std::string_view what) {
+  const double share = of == 0 ? 0 : 100 * static_cast<double>(bytes) / static_cast<double>(of);
+  return shortened(fmt::format("  {:>9} {:5.1f} %  {}", format_bytes(bytes), share, what),
+                   screen_columns) +
+         "\n";
+}
+
 void name_mappings(trace::resident_memory& of, const trace::trace_reader& from,
                    trace::call_names& names) {
   report::name_parts(of, from.stacks(), [&](const trace::stack_definition& stack) {
@@ -41,23 +47,24 @@ std::string render_memory(const trace::resident_memory& memory, const trace::tra
                           double seconds) {
   if (of.get(trace::header_name::pid).empty()) return {};  // firmware, or what another tool wrote
   const report::memory_rows all = report::memory_rows_of(memory, of);
-  if (all.peak == 0) return fmt::format("  {}\n\n", not_recorded);
+  if (all.peak == 0) return fmt::format("  {}\n", not_recorded);
   if (all.rows.empty())
-    return fmt::format("  peak RSS {}; what it is was not recorded\n\n", format_bytes(all.peak));
-  std::string text = fmt::format("  peak RSS {}; what it was, at {} s\n\n", format_bytes(all.peak),
+    return fmt::format("  peak RSS {}; what it is was not recorded\n", format_bytes(all.peak));
+  std::string text = fmt::format("  peak RSS {}; what it was, at {} s\n", format_bytes(all.peak),
                                  format_seconds(seconds));
-  table rows({{"bytes"}, {"share"}, {"", align::left}});
-  for (const report::memory_row& row : all.rows)
-    rows.add_row({format_bytes(row.bytes),
-                  fmt::format("{:.1f} %",
-                              100 * static_cast<double>(row.bytes) / static_cast<double>(all.peak)),
-                  row.name + parts_of(row)});
-  text += rows.render(2) + '\n';
+  std::uint64_t rest = 0;
+  for (const report::memory_row& row : all.rows) {
+    if (row.bytes < all.peak / 100)
+      rest += row.bytes;
+    else
+      text += share_line(row.bytes, all.peak, row.name + parts_of(row));
+  }
+  if (rest != 0) text += share_line(rest, all.peak, "the rest, each part below 1 %");
   if (memory.not_in_memory() != 0)
     text +=
-        fmt::format("  blocks of {} lived then: {} of them were never touched, or are in swap\n\n",
+        fmt::format("  blocks of {} lived then: {} of them were never touched, or are in swap\n",
                     format_bytes(memory.live), format_bytes(memory.not_in_memory()));
-  if (!all.remedy.empty()) text += fmt::format("  {}\n\n", all.remedy);
+  if (!all.remedy.empty()) text += fmt::format("  {}\n", all.remedy);
   return text;
 }
 

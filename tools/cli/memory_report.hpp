@@ -1,7 +1,9 @@
 // tools/cli/memory_report.hpp: what a process had in memory at its peak, for people. Layer: cli.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "tools/report/memory_rows.hpp"
 #include "tools/trace/call_names.hpp"
@@ -13,7 +15,9 @@ namespace ashlar::cli {
 void name_mappings(trace::resident_memory& of, const trace::trace_reader& from,
                    trace::call_names& names);
 
-// Of a trace's first screen: a line, and a table under it. `seconds`: of the look, since the first
+// A line of a first screen: bytes, their share of all, and what they are.
+std::string share_line(std::uint64_t bytes, std::uint64_t of, std::string_view what);
+// Of a trace's first screen: a line, and what it adds up from. `seconds`: of the look, since the first
 // event.
 std::string render_memory(const trace::resident_memory& memory, const trace::trace_header& of,
                           double seconds);

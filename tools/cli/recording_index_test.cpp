@@ -164,12 +164,15 @@ TEST(ChosenTrace, TheTableSaysWhatAProgramWasToDo) {
     EXPECT_NE(text.find(label), std::string::npos) << label << text;
 }
 
-// Each is the first one's parent, as a folder from elsewhere may say.
-TEST(ChosenTrace, ATableOfProcessesThatAreEachOthersParentsEnds) {
+TEST(ChosenTrace, TheTableHasTheLargestFirstAndFoldsLaunchers) {
   folder_of_two of;
-  of.index.processes[0].parent = 11;
-  of.index.processes[1].parent = 10;
-  EXPECT_NE(render_tree(of.index, "x", 10).find("processes      3 in 1.000 s"), std::string::npos);
+  of.index.processes[0].allocated_bytes = 10;
+  of.index.processes[1].allocated_bytes = 960;
+  of.index.processes[2].allocated_bytes = 9;  // below 1 %
+  const std::string text = render_tree(of.index, "x", 10);
+  EXPECT_NE(text.find("processes      3 in 1.000 s"), std::string::npos) << text;
+  EXPECT_LT(text.find("960 B"), text.find("10 B")) << text;
+  EXPECT_NE(text.find("and 1 more"), std::string::npos) << text;
   EXPECT_NE(render_tree(of.index, "x", 1).find("and 2 more"), std::string::npos);
 }
 

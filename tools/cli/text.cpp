@@ -152,6 +152,15 @@ std::size_t display_width(std::string_view text) {
   }));
 }
 
+std::string shortened(std::string_view text, std::size_t columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  while (display_width(text) + 3 > columns) text.remove_suffix(1);
+  // At a word's end, if that leaves most of it.
+  const std::size_t space = text.rfind(' ');
+  if (space != std::string_view::npos && space > columns / 2) text = text.substr(0, space);
+  return std::string(text) + "...";
+}
+
 std::string labelled_line(std::string_view label, std::string_view value) {
   return fmt::format("  {:<14} {}\n", label, value);
 }

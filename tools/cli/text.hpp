@@ -44,6 +44,11 @@ std::vector<std::string> words_of_arguments(std::string_view arguments);
 // Columns on a terminal: code points (the tool itself prints no wide or combining ones).
 std::size_t display_width(std::string_view text);
 
+// Of a first screen: nobody has to widen a terminal for it.
+inline constexpr std::size_t screen_columns = 100;
+// Returns: the text, or as much of it as fits, with "..." behind.
+std::string shortened(std::string_view text, std::size_t columns);
+
 // A horizontal bar for 0 <= share <= 1 that is at most `columns` wide; a share above 0 is never
 // empty.
 std::string format_bar(double share, std::size_t columns, glyphs set);

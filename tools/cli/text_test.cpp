@@ -84,5 +84,14 @@ TEST(Text, ABarIsAsLongAsItsShareAndNeverEmptyForSomething) {
   for (const char c : format_bar(0.3, 20, glyphs::ascii)) EXPECT_EQ(c, '#');
 }
 
+TEST(Text, ALineIsShortenedAtAWord) {
+  EXPECT_EQ(shortened("four words are here", 19), "four words are here");
+  EXPECT_EQ(shortened("four words are here", 18), "four words are...");
+  EXPECT_EQ(shortened("oneWordWithoutAnEnd", 10), "oneWord...");
+  EXPECT_EQ(shortened("\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4", 6),
+            "\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4");
+  EXPECT_EQ(shortened("\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4", 5), "\u00e4\u00e4...");
+}
+
 }  // namespace
 }  // namespace ashlar::cli

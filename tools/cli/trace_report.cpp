@@ -22,6 +22,11 @@ namespace ashlar::cli {
 namespace {
 
 constexpr std::size_t text_moments = 20;
+constexpr std::size_t largest_shown = 3;
+
+bool is_of_pools(const trace_report& report) {
+  return report.header.get(trace::header_name::options) == trace::options_of_pools;
+}
 
 double seconds_of(const trace_report& report, std::uint64_t ticks) {
   return static_cast<double>(ticks) / static_cast<double>(report.header.ticks_per_second());
@@ -250,31 +255,53 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   report.path = path;
   report.header = reader.header();
   report.warning = reader.warning();
-  report.summary = trace::summarise(reader, moments, also);
+  report.last = report.header;
+  report.summary = trace::summarise(reader, moments, [&](const trace::step& s) {
+    if (s.kind == trace::event_kind::image && s.happened == trace::step::what::other) {
+      const std::string_view program = s.text.substr(0, s.text.find('\0'));
+      report.last.set(trace::header_name::arguments, s.text);
+      report.last.set(trace::header_name::program, program);
+    }
+    also(s);
+  });
   name_mappings(report.summary.memory, reader, names);
   const auto& stacks = report.summary.stacks;
   report.lines = site_lines(reader, stacks, names, sites);
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);
   report.held = call_sites(reader, stacks, names, &figures::live_bytes, sites);
-  report.growing = sites::find_growth(reader, report.summary, names);
+  report.growing = sites::find_growth(reader, report.summary.held, names);
   report.without_lines = files_without_lines(report.sites);
   return report;
 }
 
-std::string render_trace_report(const trace_report& report, std::size_t rows, glyphs set) {
+std::string render_answer(const trace_report& report) {
   using namespace trace::header_name;
   // Firmware has neither words nor a process.
-  const std::string words = shell_quoted(words_of_arguments(report.header.get(arguments)));
+  const std::string words = shell_quoted(words_of_arguments(report.last.get(arguments)));
   const std::string process = printable(report.header.get(pid));
-  std::string text = fmt::format("{}{}{}\n", report.path, words.empty() ? "" : ": ", words);
-  text += fmt::format("  {}{}{}\n\n", printable(report.header.get(program)),
-                      process.empty() ? "" : ", process ", process);
+  std::string text = shortened(fmt::format("{}{}{}", report.path, words.empty() ? "" : ": ", words),
+                               screen_columns) +
+                     "\n";
+  text += shortened(fmt::format("  {}{}{}", printable(report.last.get(program)),
+                                process.empty() ? "" : ", process ", process),
+                    screen_columns) +
+          "\n";
   const trace::trace_summary& s = report.summary;
-  text += render_memory(s.memory, report.header,
+  text += render_memory(s.memory, report.last,
                         seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)));
-  text += render_totals(report);
-  const bool is_of_pools = report.header.get(options) == trace::options_of_pools;
-  if (!report.lines.empty() && !is_of_pools)
+  if (report.lines.empty()) return text;
+  text += fmt::format("\n  largest at the peak of {}, by {}\n", format_bytes(s.peak_bytes),
+                      is_of_pools(report) ? "pool" : "line");
+  for (std::size_t i = 0; i < std::min(largest_shown, report.lines.size()); ++i)
+    if (report.lines[i].figures.at_peak_bytes != 0)
+      text += share_line(report.lines[i].figures.at_peak_bytes, s.peak_bytes,
+                         printable(place_of(report.lines[i].site)));
+  return text;
+}
+
+std::string render_figures(const trace_report& report, std::size_t rows, glyphs set) {
+  std::string text = render_totals(report);
+  if (!report.lines.empty() && !is_of_pools(report))
     text += fmt::format("\n  lines of the program, the most bytes at the peak first\n\n{}",
                         render_lines(report.lines));
   text += fmt::format("\n  sizes with the most bytes at their own peaks\n\n{}",
@@ -284,16 +311,13 @@ std::string render_trace_report(const trace_report& report, std::size_t rows, gl
   text += fmt::format("\n  lifetimes of the blocks that died\n\n{}", render_lifetimes(report, set));
   if (!report.sites.empty())
     text += fmt::format("\n  {} with the most bytes at the peak\n\n{}",
-                        is_of_pools ? "pools" : "calls", render_sites(report));
+                        is_of_pools(report) ? "pools" : "calls", render_sites(report));
   if (!report.held.empty())
     text += fmt::format("\n  still held at the end, the most bytes first\n\n{}",
                         render_held(report.held));
   if (!report.growing.sites.empty())
     text += fmt::format("\n  rising all through the run, the steepest first\n\n{}",
                         render_growth(report.growing, rows));
-  if (report.summary.stacks.empty() && report.header.get(pid) != "")
-    text +=
-        "\n  who allocates is not in this trace: ashlar record --stacks -- PROGRAM records it\n";
   return text;
 }
 
@@ -347,7 +371,7 @@ nlohmann::json trace_report_json(const trace_report& report) {
         {"blocks", s.peak_blocks},
         {"blocks_time", s.peak_blocks_time}}},
       {"memory", report::memory_json(
-                     s.memory, report::memory_rows_of(s.memory, report.header),
+                     s.memory, report::memory_rows_of(s.memory, report.last),
                      seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)))},
       {"live_at_end", {{"bytes", s.live_bytes}, {"blocks", s.live_blocks}}},
       {"sizes", sizes},

@@ -18,6 +18,7 @@ namespace ashlar::cli {
 struct trace_report {
   std::string path;
   trace::trace_header header;
+  trace::trace_header last;  // the same of what the process executed last: a wrapper hides nothing
   std::string warning;
   trace::trace_summary summary;
   std::vector<site_line> lines;            // of the program, as many as were asked for
@@ -32,8 +33,10 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
                                const std::string& path, std::size_t sites, std::size_t moments,
                                const std::function<void(const trace::step&)>& also);
 
+// The first lines: what ran, what it had in memory at its peak, and the lines that held most then.
+std::string render_answer(const trace_report& report);
 // `rows`: how many sizes are listed, and moments.
-std::string render_trace_report(const trace_report& report, std::size_t rows, glyphs set);
+std::string render_figures(const trace_report& report, std::size_t rows, glyphs set);
 nlohmann::json trace_report_json(const trace_report& report);
 
 }  // namespace ashlar::cli

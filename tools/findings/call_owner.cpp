@@ -84,6 +84,21 @@ bool is_of_program(const named_call& call) {
   return !call.module.empty() && !is_of_system(call);
 }
 
+bool is_of_interpreter(const named_call& call) {
+  static constexpr std::array<std::string_view, 13> names{
+      "python", "libpython", "ruby", "libruby", "node", "libnode", "php",
+      "perl",   "libperl",   "lua",  "liblua",  "java", "libjvm"};
+  const std::string_view name = module_name(call);
+  return !call.is_of_script() &&
+         (call.module.find("/lib-dynload/") != std::string::npos ||
+          std::any_of(names.begin(), names.end(), [&](std::string_view of) {
+            if (!name.starts_with(of)) return false;
+            const std::string_view rest = name.substr(of.size());  // "3.11", "-3.1.so.3.1", ""
+            return rest.substr(0, rest.find(".so")).find_first_not_of("0123456789.-") ==
+                   std::string_view::npos;
+          }));
+}
+
 std::string_view function_of(const named_call& call) {
   const std::string_view name = call.name;
   const std::string_view module = module_name(call);
@@ -96,12 +111,15 @@ std::string_view function_of(const named_call& call) {
 }
 
 std::optional<std::size_t> owner_of(std::span<const named_call> calls) {
+  const auto script = std::find_if(calls.begin(), calls.end(),
+                                   [](const named_call& call) { return call.is_of_script(); });
+  if (script != calls.end()) return static_cast<std::size_t>(script - calls.begin());
   if (calls.empty() || keeps_its_blocks(calls.front())) return std::nullopt;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const named_call& call = calls[i];
     const std::string_view function = function_of(call);
     if (call.module.empty() || is_librarys_own_work(function)) return std::nullopt;
-    if (is_of_standard_library(call)) continue;
+    if (call.is_wrapper || is_of_standard_library(call)) continue;
     if (is_of_system(call)) {
       if (!is_for_the_caller(short_name(function))) return std::nullopt;
       continue;

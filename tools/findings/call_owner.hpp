@@ -15,14 +15,19 @@ namespace ashlar::findings {
 
 using trace::short_name;
 
-/// Returns: the index of the first call, from the inside out, that is the program's own: neither
-/// the standard library's nor a function whose name says that it allocates ("xmalloc", "strdup").
+/// Returns: the index of the first call, from the inside out, that is a script's; else that is the
+/// program's own: neither the standard library's, nor a wrapper (named_call::is_wrapper), nor a
+/// function whose name says that it allocates ("xmalloc", "strdup").
 /// Where the C or C++ library keeps the block for itself, as fopen does, or nothing else is there:
 /// nothing.
 [[nodiscard]] std::optional<std::size_t> owner_of(std::span<const trace::named_call> calls);
 
 /// Whether a call is in a file of the program or of a library that is not the C or C++ library's.
 [[nodiscard]] bool is_of_program(const trace::named_call& call);
+
+/// Whether a call is in an interpreter itself, such as python or node: whoever runs a script does not
+/// change that.
+[[nodiscard]] bool is_of_interpreter(const trace::named_call& call);
 
 /// Returns: the function of a call without its module; empty where it is unknown.
 [[nodiscard]] std::string_view function_of(const trace::named_call& call);

@@ -47,6 +47,29 @@ TEST(CallOwner, FunctionsThatAllocateForOthersAreNone) {
             1u);
 }
 
+TEST(CallOwner, AWrapperIsLookedThrough) {
+  std::vector<named_call> calls{in_program("get"), in_program("parse"), in_program("main")};
+  EXPECT_EQ(owner_of(calls), 0u);
+  calls[0].is_wrapper = true;
+  EXPECT_EQ(owner_of(calls), 1u);
+}
+
+TEST(CallOwner, AScriptsFunctionComesBeforeTheInterpreters) {
+  const named_call script{"rows in work.py", "/src/work.py", 0, "/src/work.py", "rows"};
+  const std::vector<named_call> calls{in_library("list_resize", "libpython3.11.so.1.0"), script};
+  EXPECT_EQ(owner_of(calls), 1u);
+  EXPECT_TRUE(is_of_interpreter(calls[0]));
+  EXPECT_FALSE(is_of_interpreter(script));
+}
+
+TEST(CallOwner, InterpretersAreKnownByTheirFiles) {
+  for (const char* file : {"python3", "python3.11", "libpython3.11.so.1.0", "libruby-3.1.so.3.1",
+                           "node", "libnode.so.108", "php8.2", "libperl.so.5.36", "libjvm.so"})
+    EXPECT_TRUE(is_of_interpreter(in_library("f", file))) << file;
+  for (const char* file : {"node_exporter", "phpmyadmin-tool", "program", "libpythonic.so", "jq"})
+    EXPECT_FALSE(is_of_interpreter(in_library("f", file))) << file;
+}
+
 TEST(CallOwner, WhatTheCLibraryKeepsIsNobodys) {
   EXPECT_EQ(owner_of(std::vector{in_library("fopen", "libc.so.6"), in_program("main")}),
             std::nullopt);

@@ -10,12 +10,13 @@
 
 namespace ashlar::findings {
 
-finder::finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of)
+finder::finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of,
+               rounding by)
     : stacks_(stacks),
       names_of_(std::move(names_of)),
       sites_(stacks, names_of_),
-      own_histories_(sites_, owned_by::first_own_call),
-      caller_histories_(sites_, owned_by::its_caller) {}
+      own_histories_(sites_, owned_by::first_own_call, by),
+      caller_histories_(sites_, owned_by::its_caller, by) {}
 
 namespace {
 
@@ -48,7 +49,7 @@ findings_of_run finder::findings() const {
   const std::vector<site>& own_sites = sites_.sites(owned_by::first_own_call);
   findings_of_run found{
       totals,
-      judged({own_sites, own}, {sites_.sites(owned_by::its_caller), callers}, inner, totals),
+      judged({own_sites, own}, {sites_.sites(owned_by::its_caller), callers}, inner, totals), 0,
       without_lines(own_sites, own, totals)};
   for (finding& each : found.list)
     if (each.main_stack < stacks_.size()) each.calls = names_of_(stacks_[each.main_stack]);

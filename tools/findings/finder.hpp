@@ -15,7 +15,8 @@ namespace ashlar::findings {
 /// What was looked at, beside the findings.
 struct findings_of_run {
   run_totals totals;
-  std::vector<finding> list;  ///< the best first
+  std::vector<finding> list;         ///< the best first
+  std::uint64_t in_interpreter = 0;  ///< of a script's run: findings that were left out
   /// Programs and libraries whose lines are unknown, though a hundredth of all allocations is
   /// theirs.
   std::vector<std::string> without_lines;
@@ -25,8 +26,8 @@ struct findings_of_run {
 /// Memory: an entry for each call site, stack, thread and living block; none grows with the events.
 class finder {
  public:
-  /// Requires: the stacks live longer.
-  finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of);
+  /// `by`: the allocator that served the program. Requires: the stacks live longer.
+  finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of, rounding by);
   finder(const finder&) = delete;
   finder& operator=(const finder&) = delete;
 

@@ -12,6 +12,8 @@
 namespace ashlar::findings {
 
 enum class finding_kind : std::uint8_t {
+  leak,       ///< what the site holds rises all through the run, and nearly nothing is ever freed
+  rising,     ///< the same, but blocks go, if only at the end
   growth,     ///< a block is outgrown again and again: nothing said how large it would become
   temporary,  ///< made and freed within a few calls
   handoff,    ///< one thread makes the blocks, another frees them
@@ -23,7 +25,7 @@ enum class finding_kind : std::uint8_t {
   untouched,  ///< large blocks, most of which nobody ever touches
   pins,       ///< few blocks that keep many pages
 };
-inline constexpr std::size_t finding_kinds = 10;
+inline constexpr std::size_t finding_kinds = 12;
 
 /// How a finding is known.
 enum class sureness : std::uint8_t {
@@ -68,10 +70,14 @@ struct finding {
   std::uint64_t held_bytes = 0;              ///< of all pages
   std::uint64_t bytes_by_class = 0;          ///< the same if each block lay by its size class
   double pinned_at = 0;                      ///< of the run's time, 0 to 1; 1: at its end
+  // Of leak and rising: what the site holds has risen by so many bytes in so many seconds.
+  std::uint64_t bytes_saved_at_end = 0;
+  double rose_for_seconds = 0;
+  double confidence = 0;
 
   /// Returns: the bytes by which findings are ranked.
   [[nodiscard]] std::uint64_t bytes_saved() const {
-    return std::max(bytes_saved_at_peak, bytes_saved_after_peak);
+    return std::max({bytes_saved_at_peak, bytes_saved_after_peak, bytes_saved_at_end});
   }
 };
 

@@ -2,6 +2,8 @@
 #include "tools/findings/remedies.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "tools/findings/snippets.hpp"
@@ -18,6 +20,14 @@ struct words_of_kind {
 
 // By finding_kind.
 constexpr words_of_kind all_words[] = {
+    {"leak", "", "Memory that is never freed",
+     "Free these blocks when their use is over. 'ashlar leaks --unreachable -- PROGRAM' says "
+     "whether "
+     "a pointer still leads to them: if none does, they are lost; else something keeps them. A "
+     "program that only builds what it works on, and ends, may leave it as it is."},
+    {"rising", "", "Memory that grows all through the run",
+     "Give what keeps these blocks a bound, as a cache has one: drop the oldest, or what was used "
+     "least. A program that only loads what it works on rises, too: then leave it as it is."},
     {"growth", "growth", "A block that grows step by step",
      "Say the size before the first element: reserve(), or one block of the final size. Where "
      "nobody "
@@ -57,6 +67,47 @@ constexpr words_of_kind all_words[] = {
 };
 static_assert(std::size(all_words) == finding_kinds);
 
+enum class language : std::uint8_t { cpp, c, rust, python };
+
+// Where C++ has another word for it.
+struct words_of_language {
+  finding_kind kind;
+  language in;
+  std::string_view words;
+};
+constexpr words_of_language other_words[] = {
+    {finding_kind::growth, language::c,
+     "Ask for one block of the final size. Where nobody knows the size, double the block in each "
+     "step."},
+    {finding_kind::growth, language::rust,
+     "Say the size before the first element: with_capacity(), or reserve()."},
+    {finding_kind::growth, language::python,
+     "Let it have its size at once: a comprehension, join(), or [None] * n."},
+    {finding_kind::temporary, language::c,
+     "Keep one buffer outside of the loop and use it again. One of bounded size can be a local "
+     "array."},
+    {finding_kind::temporary, language::rust,
+     "Keep one String or Vec outside of the loop, and clear() it: it keeps its memory."},
+    {finding_kind::temporary, language::python,
+     "Keep one object outside of the loop. A memoryview has a part of a buffer without a copy."},
+};
+
+language language_of(const finding& f) {
+  if (f.owner >= f.calls.size()) return language::cpp;
+  const trace::named_call& call = f.calls[f.owner];
+  const auto is_in = [&](std::string_view ending) { return call.file.ends_with(ending); };
+  if (call.is_of_script() || is_in(".py")) return language::python;
+  if (is_in(".rs")) return language::rust;
+  if (is_in(".c")) return language::c;
+  if (!call.file.empty()) return language::cpp;
+  // Without debug information, only C++ and Rust have names with types or spaces.
+  const bool has_types = std::any_of(f.calls.begin(), f.calls.end(), [](const auto& each) {
+    return each.function.find("::") != std::string::npos ||
+           each.function.find('(') != std::string::npos;
+  });
+  return has_types ? language::cpp : language::c;
+}
+
 std::string_view code_of(std::string_view kind, std::string_view part) {
   const std::string name = std::string(kind) + '_' + std::string(part);
   const auto found = std::find_if(snippets.begin(), snippets.end(),
@@ -68,11 +119,18 @@ std::string_view code_of(std::string_view kind, std::string_view part) {
 
 remedy remedy_for(const finding& f) {
   const words_of_kind& w = all_words[static_cast<std::size_t>(f.kind)];
-  const bool is_in_c = f.owner < f.calls.size() && f.calls[f.owner].file.ends_with(".c");
-  const std::string in_c = std::string(w.snippet) + "_c";
-  if (is_in_c && !code_of(in_c, "standard").empty())
-    return {w.name, w.title, w.words, code_of(in_c, "standard"), {}};
-  return {w.name, w.title, w.words, code_of(w.snippet, "standard"), code_of(w.snippet, "ashlar")};
+  const language in = language_of(f);
+  if (in == language::cpp)
+    return {w.name, w.title, w.words, code_of(w.snippet, "standard"), code_of(w.snippet, "ashlar")};
+  const auto* const other =
+      std::find_if(std::begin(other_words), std::end(other_words),
+                   [&](const words_of_language& o) { return o.kind == f.kind && o.in == in; });
+  const std::string code = in == language::c ? std::string(w.snippet) + "_c" : std::string();
+  return {w.name,
+          w.title,
+          other == std::end(other_words) ? w.words : other->words,
+          code_of(code, "standard"),
+          {}};
 }
 
 }  // namespace ashlar::findings

@@ -10,16 +10,13 @@
 #include <tuple>
 #include <utility>
 
-#include <ashlar/heap/class_table.hpp>
-
 #include "tools/findings/call_owner.hpp"
+#include "tools/findings/rounding.hpp"
 
 namespace ashlar::findings {
 namespace {
 
 using namespace thresholds;
-using ashlar::detail::class_table;
-using ashlar::detail::standard_classes;
 
 // Without overflow: a damaged trace may say anything.
 bool is_percent_of(std::uint64_t part, std::uint64_t percent, std::uint64_t whole) {
@@ -46,13 +43,6 @@ std::uint64_t chunks_of(std::uint64_t bytes) {
   return (bytes + chunk_bytes - 1) / chunk_bytes;
 }
 
-// Bytes of the process heap's block for this size; 0: it is in no class.
-std::uint64_t block_of_heap(std::uint64_t size) {
-  return size == 0 || !class_table::serves(size, 0)
-             ? 0
-             : standard_classes.block_size(standard_classes.of_size(size));
-}
-
 // The one size that nearly all blocks have; null: none.
 const size_history* common_size(const site_history& h) {
   const auto most = std::max_element(
@@ -61,9 +51,9 @@ const size_history* common_size(const site_history& h) {
   return most != h.sizes.end() && is_percent_of(most->births, fitting, h.births) ? &*most : nullptr;
 }
 
-// What blocks of exactly their size save beside those of the process heap.
-std::uint64_t rounding_at_peak(const size_history& of) {
-  return less(block_of_heap(of.size), of.size) * of.blocks_at_peak;
+// What blocks of exactly their size save beside the allocator's.
+std::uint64_t rounding_at_peak(const size_history& of, rounding by) {
+  return less(block_size_of(of.size, by).bytes, of.size) * of.blocks_at_peak;
 }
 
 // A finding of this kind at this site, with the figures that all kinds have.
@@ -135,7 +125,7 @@ std::optional<finding> together(const site& at, const site_history& h) {
   f.allocations_saved = less(h.in_bursts, h.burst_chunks);
   if (const size_history* const one = common_size(h)) {
     f.block_bytes = one->size;
-    f.bytes_saved_at_peak = rounding_at_peak(*one);
+    f.bytes_saved_at_peak = rounding_at_peak(*one, h.by);
   }
   return f;
 }
@@ -150,7 +140,7 @@ std::optional<finding> pool(const site& at, const site_history& h) {
   f.fitting = one->births;
   f.block_bytes = one->size;
   f.allocations_saved = less(h.births, chunks_of(h.most_live * one->size));
-  f.bytes_saved_at_peak = rounding_at_peak(*one);
+  f.bytes_saved_at_peak = rounding_at_peak(*one, h.by);
   return f;
 }
 
@@ -165,17 +155,14 @@ std::optional<finding> hot_loop(const site& at, const site_history& h) {
 std::optional<finding> slack(const site& at, const site_history& h) {
   std::optional<finding> most;
   for (const size_history& one : h.sizes) {
-    const std::uint64_t block = block_of_heap(one.size);
-    if (one.size < slack_least_size || block == 0) continue;
-    // The block size below: what one granule less than the smallest request of this class gets.
-    const auto of_class = standard_classes.of_size(one.size);
-    const std::uint64_t below = standard_classes.block_size(static_cast<class_index>(of_class - 1));
-    if (one.size - below > one.size / slack_excess) continue;
+    const block_size block = block_size_of(one.size, h.by);
+    if (one.size < slack_least_size || block.smaller == 0) continue;
+    if (one.size - block.serves > one.size / slack_excess) continue;
     finding f = begun(finding_kind::slack, at, h);
     f.fitting = one.blocks_at_peak;
     f.block_bytes = one.size;
-    f.smaller_bytes = one.size - below;
-    f.saved_a_block = block - below;
+    f.smaller_bytes = one.size - block.serves;
+    f.saved_a_block = block.bytes - block.smaller;
     f.bytes_saved_at_peak = f.saved_a_block * one.blocks_at_peak;
     if (!most || f.bytes_saved_at_peak > most->bytes_saved_at_peak) most = std::move(f);
   }
@@ -297,11 +284,30 @@ void join_bursts(std::vector<judgement>& all) {
 
 }  // namespace
 
+namespace {
+
+// What grows for ever comes first, then what keeps memory after its use.
+int urgency_of(finding_kind kind) {
+  switch (kind) {
+    case finding_kind::leak:
+      return 3;
+    case finding_kind::rising:
+      return 2;
+    case finding_kind::pins:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
 void rank(std::vector<finding>& findings) {
   std::sort(findings.begin(), findings.end(), [](const finding& a, const finding& b) {
-    return std::tuple(b.bytes_saved(), b.allocations_saved, b.address_space_saved_at_peak,
-                      a.main_stack) < std::tuple(a.bytes_saved(), a.allocations_saved,
-                                                 a.address_space_saved_at_peak, b.main_stack);
+    return std::tuple(urgency_of(b.kind), b.bytes_saved(), b.allocations_saved,
+                      b.address_space_saved_at_peak, a.main_stack) <
+           std::tuple(urgency_of(a.kind), a.bytes_saved(), a.allocations_saved,
+                      a.address_space_saved_at_peak, b.main_stack);
   });
 }
 

@@ -41,8 +41,8 @@ struct judged_sites {
   const std::vector<site_history>& histories;
 };
 
-/// Effects: the best first: by the bytes that a change saves, then by allocations, then by address
-/// space.
+/// Effects: the best first: leaks, rising lines, pins, the others; of each by the bytes that a change
+/// saves, then by allocations, then by address space.
 void rank(std::vector<finding>& findings);
 
 /// Returns: the findings, the best first: by the bytes at the peak that a change saves, then by the

@@ -12,9 +12,10 @@ constexpr std::uint64_t calls_of_a_copy = 2;
 
 }  // namespace
 
-site_histories::site_histories(const site_table& sites, owned_by whom)
+site_histories::site_histories(const site_table& sites, owned_by whom, rounding by)
     : sites_(sites),
       whom_(whom),
+      by_(by),
       accounts_(sites.sites(whom).size()),
       stack_births_(sites.stacks()),
       live_blocks_(sites.sites(whom).size()),
@@ -211,6 +212,7 @@ std::vector<site_history> site_histories::histories() const {
   all.reserve(accounts_.size());
   for (std::size_t i = 0; i < accounts_.size(); ++i) {
     site_history h = accounts_[i].history;
+    h.by = by_;
     h.blocks_at_peak = static_cast<std::uint64_t>(live_blocks_.at_mark(i));
     h.bytes_at_peak = static_cast<std::uint64_t>(live_bytes_.at_mark(i));
     for (std::size_t k = 0; k < h.sizes.size(); ++k)

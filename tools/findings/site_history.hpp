@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tools/findings/rounding.hpp"
 #include "tools/findings/site_table.hpp"
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/marked_counts.hpp"
@@ -48,6 +49,7 @@ struct burst {
 };
 
 struct site_history {
+  rounding by = rounding::glibc;  ///< of the run's allocator
   std::uint64_t births = 0;
   std::uint64_t bytes = 0;  ///< of all births
   std::uint64_t most_live = 0;
@@ -90,7 +92,7 @@ struct run_totals {
 /// Not thread-safe. Does not own the table.
 class site_histories {
  public:
-  site_histories(const site_table& sites, owned_by whom);
+  site_histories(const site_table& sites, owned_by whom, rounding by);
 
   /// Effects: counts the step. Requires: each step of a trace, in order.
   void count(const trace::step& s);
@@ -154,6 +156,7 @@ class site_histories {
 
   const site_table& sites_;
   owned_by whom_;
+  rounding by_;
   trace::step_counts counts_;
   std::vector<account> accounts_;            // by site
   std::vector<std::uint64_t> stack_births_;  // by index of stack

@@ -53,11 +53,12 @@ class run {
     return calls;
   }
 
-  [[nodiscard]] findings_of_run findings() const {
+  [[nodiscard]] findings_of_run findings(rounding by = rounding::ashlar) const {
     trace::trace_reader reader = trace::test::read(trace::test::written(events_));
     std::vector<trace::stack_definition> stacks;
     for (std::uint32_t i = 0; i < sites_.size(); ++i) stacks.push_back({i + 1, {i + 1}});
-    finder finder(stacks, [&](const auto& stack) { return calls_of(sites_[stack.number - 1]); });
+    finder finder(
+        stacks, [&](const auto& stack) { return calls_of(sites_[stack.number - 1]); }, by);
     trace::lifetimes steps(reader);
     for (trace::step s; steps.next(s);) finder.count(s);
     return finder.findings();

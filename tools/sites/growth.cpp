@@ -22,6 +22,9 @@ constexpr std::uint64_t part_of_the_births = 100;
 struct site {
   std::vector<std::uint64_t> least;
   const trace::stack_definition* stack = nullptr;  // any of them: their calls read the same
+  std::uint64_t births = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_at_end = 0;
 };
 
 }  // namespace
@@ -49,9 +52,8 @@ std::size_t stretches_of_work(const trace::held_over_time& held) {
   return count - 1;
 }
 
-growing_sites find_growth(const trace::trace_reader& reader, const trace::trace_summary& summary,
+growing_sites find_growth(const trace::trace_reader& reader, const trace::held_over_time& held,
                           trace::call_names& names) {
-  const trace::held_over_time& held = summary.held;
   const std::size_t count = stretches_of_work(held);
   const double stretch_seconds =
       static_cast<double>(held.stretch_ticks) / static_cast<double>(reader.ticks_per_second());
@@ -68,15 +70,18 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::trace_
       continue;  // most stacks: they need no names
     site& into = merged[keys.of(stack)];
     into.stack = &stack;
+    into.births += course->second.births;
+    into.bytes += course->second.allocated;
+    into.bytes_at_end += course->second.held();
     into.least.resize(count);
     for (std::size_t i = 0; i < count; ++i) into.least[i] += least[i];
   }
   for (const auto& [key, of] : merged) {
     const std::optional<growth> how = growth_of(of.least);
     if (!how) continue;
-    found.sites.push_back({*how, how->bytes_per_stretch / stretch_seconds,
-                           how->bytes_per_stretch * static_cast<double>(count), of.stack->number,
-                           names.of(*of.stack)});
+    found.sites.push_back({*how, how->bytes_per_stretch / stretch_seconds, of.births, of.bytes,
+                           of.bytes_at_end, how->bytes_per_stretch * static_cast<double>(count),
+                           of.stack->number, names.of(*of.stack)});
   }
   std::sort(found.sites.begin(), found.sites.end(),
             [](const growing_site& a, const growing_site& b) {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tools/trace/call_names.hpp"
+#include "tools/trace/held_over_time.hpp"
 #include "tools/trace/reader.hpp"
-#include "tools/trace/summary.hpp"
 
 namespace ashlar::sites {
 
@@ -37,6 +37,9 @@ struct growth {
 struct growing_site {
   growth how;
   double bytes_per_second = 0;
+  std::uint64_t births = 0;
+  std::uint64_t bytes_allocated = 0;
+  std::uint64_t bytes_at_end = 0;
   double bytes = 0;                      ///< by which it rose over `seconds`, at that slope
   std::uint32_t stack = 0;               ///< the number of one of its stacks
   std::vector<trace::named_call> calls;  ///< from the inside out
@@ -48,9 +51,9 @@ struct growing_sites {
 
 /// Returns: the call sites that rise all the way; none of a run of less than a second, in which every
 /// program builds up what it works on. Stacks whose calls have the same names and lines are one call
-/// site. Requires: the summary is of this reader.
+/// site. Requires: `held` is of this reader.
 [[nodiscard]] growing_sites find_growth(const trace::trace_reader& reader,
-                                        const trace::trace_summary& summary,
+                                        const trace::held_over_time& held,
                                         trace::call_names& names);
 
 }  // namespace ashlar::sites

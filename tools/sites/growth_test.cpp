@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tools/trace/summary.hpp"
 #include "tools/trace/trace_test_files.hpp"
 
 namespace ashlar::sites {
@@ -65,7 +66,7 @@ class run {
     trace::trace_reader reader = trace::test::read(std::move(bytes));
     const trace::trace_summary summary = trace::summarise(reader, 2);
     trace::call_names names(reader);
-    return find_growth(reader, summary, names);
+    return find_growth(reader, summary.held, names);
   }
   std::vector<std::string> names() const {
     std::vector<std::string> all;

@@ -31,6 +31,16 @@ std::string short_name(std::string_view function) {
       i += anonymous.size() - 1;
     } else if (function.substr(i).starts_with(abi_tag)) {
       i = std::min(function.find(']', i), function.size());
+    } else if (c == '(' && (name.empty() || name == "decltype")) {
+      int open =
+          0;  // a result's type of an expression: "decltype (::new (p) T()) std::construct_at<T>()"
+      for (; i < function.size(); ++i) {
+        open += function[i] == '(' ? 1 : function[i] == ')' ? -1 : 0;
+        if (open == 0) break;
+      }
+      name.clear();
+    } else if (c == ' ' && name == "decltype") {
+      continue;
     } else if (c == ' ' && name.find("operator") == std::string::npos) {
       name.clear();  // what was before it is the result's type
     } else if ((c == '(' || c == ' ') && !name.ends_with("operator")) {
@@ -39,7 +49,36 @@ std::string short_name(std::string_view function) {
       name += c;  // also the parenthesis of "operator()"
     }
   }
-  return name;
+  return name.empty() ? std::string(function) : name;
+}
+
+std::unordered_set<std::uint64_t> wrappers_of(const std::vector<stack_definition>& stacks) {
+  constexpr int most_levels = 3;
+  constexpr std::size_t least_callers = 16;
+  constexpr std::size_t part_of_stacks = 4;
+  struct calls {
+    std::size_t stacks = 0;
+    std::unordered_set<std::uint64_t> from;
+  };
+  std::unordered_set<std::uint64_t> wrappers;
+  for (int level = 0; level < most_levels; ++level) {
+    std::unordered_map<std::uint64_t, calls> innermost;
+    for (const stack_definition& stack : stacks) {
+      const auto at =
+          std::find_if(stack.frames.begin(), stack.frames.end(),
+                       [&](std::uint64_t address) { return !wrappers.contains(address); });
+      if (stack.frames.end() - at < 2 || *(at + 1) == cut_frame) continue;
+      calls& of = innermost[*at];
+      ++of.stacks;
+      of.from.insert(*(at + 1));
+    }
+    const std::size_t before = wrappers.size();
+    for (const auto& [address, of] : innermost)
+      if (of.from.size() >= least_callers && of.stacks * part_of_stacks >= stacks.size())
+        wrappers.insert(address);
+    if (wrappers.size() == before) break;
+  }
+  return wrappers;
 }
 
 std::string named_call::brief() const {
@@ -68,6 +107,7 @@ std::string file_name(const std::string& path) {
 }  // namespace
 
 call_names::call_names(const trace_reader& of) : call_names(of.modules(), of.names()) {
+  wrappers_ = wrappers_of(of.stacks());
   pid_ = of.header().number(header_name::pid, 0);
 }
 
@@ -101,7 +141,11 @@ std::vector<named_call> call_names::of(const stack_definition& stack) {
 
 const std::vector<named_call>& call_names::at(std::uint64_t address) {
   const auto [found, is_new] = known_.try_emplace(address);
-  if (is_new) found->second = find(address);
+  if (is_new) {
+    found->second = find(address);
+    if (wrappers_.contains(address))
+      for (named_call& call : found->second) call.is_wrapper = true;
+  }
   return found->second;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tools/trace/format.hpp"
@@ -20,6 +21,11 @@ namespace ashlar::trace {
 /// Returns: "std::vector::push_back" of "void std::vector<int>::push_back(int&&)": the name alone.
 [[nodiscard]] std::string short_name(std::string_view function);
 
+/// Returns: the addresses at which functions allocate for many others: the innermost call of a quarter
+/// of all stacks, with 16 or more places behind it; and what does so around these.
+[[nodiscard]] std::unordered_set<std::uint64_t> wrappers_of(
+    const std::vector<stack_definition>& stacks);
+
 struct named_call {
   /// "function in library.so", "library.so+0x1234" where the function is unknown, "0x1234" in a trace
   /// without files; of a recorded pool its name; "[stack cut at 16 frames]" (docs/trace-format.md);
@@ -31,6 +37,9 @@ struct named_call {
   /// The name without what may be another in the next run or build: the function or the pool. Empty:
   /// it is unknown. gcc warns of a list that leaves it out, but for `{}`.
   std::string function{};  // NOLINT(readability-redundant-member-init)
+  /// Whether it only hands blocks on, as xmalloc does: a good part of all stacks allocate here, from
+  /// many places.
+  bool is_wrapper = false;
 
   /// Returns: "file:line"; empty: unknown.
   [[nodiscard]] std::string place() const;
@@ -78,6 +87,7 @@ class call_names {
   void note_if_lost(const module_definition& module);
 
   std::vector<module_definition> modules_;
+  std::unordered_set<std::uint64_t> wrappers_;  // addresses
   std::unordered_map<std::uint64_t, const std::vector<source_place>*> in_trace_;
   std::unordered_map<std::uint64_t, std::vector<named_call>> known_;
   std::vector<lost_file> lost_;

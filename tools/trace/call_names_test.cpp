@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <tests/support/test_folder.hpp>
+#include <unordered_set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -43,6 +44,28 @@ TEST_F(CallNames, ACallIsNamedByTheFunctionItIsIn) {
             "ashlar::trace::(anonymous namespace)::own_bias()");
   EXPECT_EQ(names.of({1, {address + 65}}).back().function, "");
   EXPECT_TRUE(names.lost().empty());
+}
+
+TEST_F(CallNames, AShortNameIsNeverEmpty) {
+  EXPECT_EQ(short_name("decltype (::new((void*)(0)) int(declval<int>())) std::construct_at<int, "
+                       "int>(int*, int&&)"),
+            "std::construct_at");
+  EXPECT_EQ(short_name("void std::vector<int>::push_back(int&&)"), "std::vector::push_back");
+  EXPECT_EQ(short_name("<lambda()>"), "<lambda()>");
+  EXPECT_EQ(short_name("(strange"), "(strange");
+}
+
+// Allocations through one place, from many: xmalloc. The place behind it is another one each time.
+TEST_F(CallNames, AWrapperIsKnownByItsShape) {
+  std::vector<stack_definition> stacks;
+  for (std::uint32_t i = 0; i < 40; ++i)
+    stacks.push_back({i, {0x10, i < 20 ? 0x20 : 0x1000 + i, 0x2000 + i, 0x3000}});
+  EXPECT_EQ(wrappers_of(stacks), (std::unordered_set<std::uint64_t>{0x10, 0x20}));
+  for (std::uint32_t i = 0; i < 200; ++i) stacks.push_back({40 + i, {0x5000 + i, 0x3000}});
+  EXPECT_TRUE(wrappers_of(stacks).empty()) << "few go through it";
+  std::vector<stack_definition> one;
+  for (std::uint32_t i = 0; i < 40; ++i) one.push_back({i, {0x10, 0x20 + i % 15, 0x3000}});
+  EXPECT_TRUE(wrappers_of(one).empty()) << "few places call it";
 }
 
 TEST_F(CallNames, OfAnotherBuildThereAreOffsetsOnly) {

@@ -87,7 +87,8 @@ class source_lines::debug_information {
         ::dwarf_lineno(line, &number);
         set_place(here, ::dwarf_linesrc(line, nullptr, nullptr), number, folder_of(unit->unit));
       }
-      add_functions(unit->unit, inside, here, places);
+      Dwarf_Die whole = with_functions(unit->unit);
+      add_functions(&whole, inside, here, places);
     }
     if (places.size() == before) places.push_back(here);
     if (places.back().function.empty()) places.back().function = symbol_at(address);
@@ -158,6 +159,16 @@ class source_lines::debug_information {
         ::dwarf_formudata(&attribute, &number) != 0)
       return 0;
     return number;
+  }
+
+  /// Returns: the unit in its .dwo, where `-gsplit-dwarf` has put its functions and that is there.
+  static Dwarf_Die with_functions(Dwarf_Die* unit) {
+    Dwarf_Die split{};
+    if (::dwarf_cu_info(unit->cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) !=
+            0 ||
+        split.addr == nullptr)
+      return *unit;
+    return split;
   }
 
   static const char* folder_of(Dwarf_Die* unit) {

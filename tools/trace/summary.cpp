@@ -104,29 +104,24 @@ class figures_by_size {
   std::unordered_map<std::uint64_t, state> far_;
 };
 
-/// The figures of each stack, and what it held over time.
+/// The figures of each stack.
 class figures_by_stack {
  public:
   figures_by_stack(trace_summary& into, const peak_number& peak) : into_(into), peak_(peak) {}
-  void birth(const step& of, std::size_t stretch) {
+  void birth(const step& of) {
     const state& s = changing(of.stack);
     ++s.figures->births;
     s.figures->bytes += of.size;
     ++s.figures->live_blocks;
     s.figures->live_bytes += of.size;
     s.figures->lifetime_ticks -= of.time;  // modulo 2^64, until its end is added
-    s.course->change(stretch, s.figures->live_bytes);
   }
-  void death(const step& of, bool is_temporary, std::size_t stretch) {
+  void death(const step& of, bool is_temporary) {
     const state& s = changing(of.stack);
     --s.figures->live_blocks;
     s.figures->live_bytes -= of.size;
     s.figures->lifetime_ticks += std::max(of.time, of.born_at);
     s.figures->temporaries += is_temporary ? 1 : 0;
-    if (of.kind == event_kind::from_realloc)
-      s.course->begin_realloc(stretch, s.figures->live_bytes);
-    else
-      s.course->change(stretch, s.figures->live_bytes);
   }
   void finish() {
     for (auto& [stack, s] : states_) {
@@ -139,14 +134,10 @@ class figures_by_stack {
   struct state {
     std::uint64_t seen = 0;
     stack_figures* figures = nullptr;
-    held_course* course = nullptr;
   };
   const state& changing(std::uint32_t stack) {
     state& s = states_[stack];
-    if (s.figures == nullptr) {
-      s.figures = &into_.stacks[stack];
-      s.course = &into_.held.by_stack[stack];
-    }
+    if (s.figures == nullptr) s.figures = &into_.stacks[stack];
     peak_.settle(s.seen, s.figures->live_bytes, s.figures->at_peak_bytes);
     return s;
   }
@@ -154,28 +145,6 @@ class figures_by_stack {
   trace_summary& into_;
   const peak_number& peak_;
   std::unordered_map<std::uint32_t, state> states_;
-};
-
-/// Which stretch of the run it is. Threads' clocks differ by a little, so times may go back; stretches do not.
-class stretch_clock {
- public:
-  explicit stretch_clock(const trace_reader& from)
-      : begin_(from.times().first),
-        ticks_((from.times().second - begin_) / held_over_time::stretches + 1) {}
-  [[nodiscard]] std::uint64_t stretch_ticks() const { return ticks_; }
-  std::size_t at(std::uint64_t time) {
-    if (time < next_) return now_;
-    const auto stretch = static_cast<std::size_t>((time - std::min(time, begin_)) / ticks_);
-    now_ = std::max(now_, std::min(stretch, held_over_time::stretches - 1));
-    next_ = begin_ + (now_ + 1) * ticks_;
-    return now_;
-  }
-
- private:
-  std::uint64_t begin_;
-  std::uint64_t ticks_;
-  std::uint64_t next_ = 0;  // when the next one begins
-  std::size_t now_ = 0;
 };
 
 /// How many powers of ten of a microsecond a lifetime has reached, seven at most.
@@ -198,9 +167,8 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   figures_by_size sizes(all, peak);
   figures_by_stack stacks(all, peak);
   temporary_finder temporaries;
-  stretch_clock stretches(from);
+  held_counter held(from.times());
   resident_counter resident(from);
-  all.held.stretch_ticks = stretches.stretch_ticks();
   bool first = true;
   const double ticks_per_microsecond = static_cast<double>(from.header().ticks_per_second()) / 1e6;
   const auto lived = [&](std::uint64_t ticks) {
@@ -210,19 +178,18 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   for (step s; steps.next(s);) {
     if (also) also(s);
     resident.count(s);
+    held.count(s);
     if (first) all.first_time = s.time;
     first = false;
     all.last_time = std::max(all.last_time, s.time);
     const bool is_peak = all.count(s);
     const bool is_temporary = temporaries.ends_one(s);
-    const std::size_t stretch = stretches.at(s.time);
     switch (s.happened) {
       case step::what::birth:
         ++all.events[static_cast<std::size_t>(s.kind)];
         sizes.birth(s.size);
         if (s.alignment != 0) ++all.alignments[s.alignment];
-        if (s.stack != 0) stacks.birth(s, stretch);
-        ++all.held.births[stretch];
+        if (s.stack != 0) stacks.birth(s);
         if (is_peak) peak.new_peak();
         break;
       case step::what::death:
@@ -230,7 +197,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
         lived(s.time - std::min(s.time, s.born_at));
         all.temporaries += is_temporary ? 1 : 0;
         sizes.death(s.size, is_temporary);
-        if (s.stack != 0) stacks.death(s, is_temporary, stretch);
+        if (s.stack != 0) stacks.death(s, is_temporary);
         break;
       case step::what::unknown_death:
       case step::what::other:
@@ -244,6 +211,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   all.unknown_deaths = steps.unknown_deaths();
   all.missing_deaths = steps.missing_deaths();
   all.over_time = series.all();
+  all.held = std::move(held.all());
   all.memory = resident.finish();
   return all;
 }

@@ -1,8 +1,11 @@
 // tools/cli/commands/check.cpp: `ashlar check`: the faults of a program, or of a log. Layer: cli.
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -14,8 +17,10 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/fault_report.hpp"
+#include "tools/cli/sarif.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
+#include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/measure/allocator_list.hpp"
 #include "tools/measure/child_process.hpp"
@@ -29,6 +34,7 @@ struct fault_options {
   std::vector<std::string> command;
   std::string log;        // what was written before; empty: a program is run
   std::string json_path;  // empty: none
+  bool sarif = false;     // instead of objects a line
   bool goes_on = false;
 };
 
@@ -59,6 +65,29 @@ std::map<std::string, std::string> faults_in(const std::string& folder) {
     if (entry.path().extension() == faults_end)
       logs[entry.path().stem().string()] = files::read_input(entry.path().string());
   return logs;
+}
+
+// `lines`: named_faults::json. Returns: the same as SARIF, where that is asked for. The place of a fault
+// is its first line that is known.
+std::string output_of(const std::string& lines, const fault_options& options) {
+  if (!options.sarif) return lines;
+  std::vector<sarif_result> results;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json fault = nlohmann::json::parse(line, nullptr, false);
+    if (!fault.is_object()) continue;
+    sarif_result result{
+        fault.value("kind", "fault"), "error", fault.value("message", "a fault"), {}};
+    for (const char* const from : {"", "found", "freed", "allocated"}) {
+      const nlohmann::json of = *from == '\0' ? fault : fault.value(from, nlohmann::json::object());
+      for (const nlohmann::json& frame : of.value("frames", nlohmann::json::array()))
+        if (result.source.empty() && frame.contains("source") && frame.contains("line"))
+          result.source = fmt::format("{}:{}", frame["source"].get<std::string>(),
+                                      frame["line"].get<std::uint64_t>());
+    }
+    results.push_back(std::move(result));
+  }
+  return files::json_text(sarif_log(results), 2) + "\n";
 }
 
 void tell_what_is_missing(const named_faults& named) {
@@ -125,7 +154,8 @@ command_end check_program(const fault_options& options) {
   } else if (status == 0) {
     status = W_EXITCODE(status_failed, 0);
   }
-  if (!options.json_path.empty()) status = files.commit_beside(status, {all.json});
+  if (!options.json_path.empty())
+    status = files.commit_beside(status, {output_of(all.json, options)});
   return {0, status};
 }
 
@@ -140,7 +170,7 @@ command_end check_log(const fault_options& options) {
   tell_what_is_missing(named);
   const int status = named.faults == 0 ? 0 : status_failed;
   if (options.json_path.empty()) return {status, {}};
-  files.commit({named.json});
+  files.commit({output_of(named.json, options)});
   return {status, {}};
 }
 
@@ -155,10 +185,13 @@ void add_check(command_parser& to) {
       check.file("--log", with->log, "What the library wrote of faults, as text or JSON");
   check.json(with->json_path,
              "The faults, too: a JSON object a line, with function, file and line");
+  check.flag("--sarif", with->sarif, "With --json: as SARIF 2.1.0, for code hosts and editors");
   check.flag("--continue", with->goes_on, "The program goes on after faults that allow it")
       .excludes(log);
   check.takes_program();
   check.ends([&check, with]() -> command_end {
+    if (with->sarif && with->json_path.empty())
+      throw command_error(status_usage, "--sarif is for the JSON: check --json --sarif");
     if (with->log.empty()) {
       with->command = check.program();
       return check_program(*with);

@@ -1,12 +1,16 @@
 // tools/cli/commands/export.cpp: `ashlar export`: a trace in the formats of other tools and as text,
 // text or another tool's recording as a trace, and the names of its calls in it. Layer: cli.
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -43,7 +47,7 @@ struct export_options {
 constexpr const char* export_footer =
     R"(A figure is alloc_objects, alloc_space, inuse_objects and inuse_space (at the trace's end), lifetime
 (nanoseconds, of all blocks together) or peak_space (bytes when most were in use). A profile has all of them,
-and FIGURE is the one that pprof shows first. Folded stacks have FIGURE alone.
+and FIGURE is the one that pprof shows first. Folded stacks, and what speedscope reads, have FIGURE alone.
 
 The time line is in the Trace Event Format: live bytes, live blocks, and what the 24 call sites held that held
 most. A trace without calls has the first two.
@@ -55,6 +59,7 @@ go tool pprof finds no C++ names by itself.
 Examples:
   ashlar export run.atrace -o run.pb && pprof -http=: run.pb
   ashlar export --format folded --figure alloc_space run.atrace -o run.folded && flamegraph.pl run.folded
+  ashlar export --format speedscope run.atrace -o run.speedscope.json
   ashlar export --format perfetto run.atrace -o run.json     # then open it at ui.perfetto.dev
   ashlar export --format text run.atrace > run.txt
   ashlar export --from-text run.txt -o run.atrace
@@ -64,6 +69,52 @@ Examples:
 
 Exit status: 0, also where some calls have no name; 2 for a file that cannot be read as what it should be, or
 was recorded without --stacks. What is to be replaced then stays as it was.)";
+
+// Effects: writes speedscope's file format (https://www.speedscope.app/file-format-schema.json): a
+// sample for each sequence of calls, which weighs its figure.
+void write_speedscope(const trace::trace_reader& reader, const trace::trace_summary& of,
+                      trace::call_names& names, trace::profile_figure figure,
+                      const trace::byte_sink& to) {
+  const std::string_view name = trace::profile_figure_names[static_cast<std::size_t>(figure)];
+  std::unordered_map<std::string, std::size_t> numbers;  // of frames
+  nlohmann::json frames = nlohmann::json::array();
+  nlohmann::json samples = nlohmann::json::array();
+  nlohmann::json weights = nlohmann::json::array();
+  std::uint64_t sum = 0;
+  trace::write_folded(reader, of, names, figure, [&](std::string_view line) {
+    const std::size_t space = line.rfind(' ');
+    const auto weight = std::stoull(std::string(line.substr(space + 1)));
+    std::vector<std::size_t> sample;
+    for (std::size_t at = 0; at <= space;) {
+      const std::size_t end = std::min(line.find(';', at), space);
+      std::string call(line.substr(at, end - at));
+      const auto [number, is_new] = numbers.try_emplace(call, numbers.size());
+      if (is_new) frames.push_back({{"name", std::move(call)}});
+      sample.push_back(number->second);
+      at = end + 1;
+    }
+    samples.push_back(std::move(sample));
+    weights.push_back(weight);
+    sum += weight;
+  });
+  const char* const unit = name.ends_with("space") ? "bytes"
+                           : name == "lifetime"    ? "nanoseconds"
+                                                   : "none";
+  const nlohmann::json profile = {{"type", "sampled"},
+                                  {"name", name},
+                                  {"unit", unit},
+                                  {"startValue", 0},
+                                  {"endValue", sum},
+                                  {"samples", std::move(samples)},
+                                  {"weights", std::move(weights)}};
+  to(files::json_text({{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+                       {"exporter", "ashlar@" ASHLAR_CLI_VERSION},
+                       {"name", std::string(reader.header().get(trace::header_name::program))},
+                       {"activeProfileIndex", 0},
+                       {"shared", {{"frames", std::move(frames)}}},
+                       {"profiles", nlohmann::json::array({profile})}},
+                      -1));
+}
 
 void write_call_stacks(const export_options& options, const std::string& trace,
                        trace::trace_reader& reader, const trace::byte_sink& to) {
@@ -75,7 +126,9 @@ void write_call_stacks(const export_options& options, const std::string& trace,
   constexpr std::size_t moments = 1;
   const trace::trace_summary summary = trace::summarise(reader, moments);
   trace::call_names names(reader);
-  const auto write = options.format == "pprof" ? trace::write_pprof : trace::write_folded;
+  const auto write = options.format == "pprof"    ? trace::write_pprof
+                     : options.format == "folded" ? trace::write_folded
+                                                  : write_speedscope;
   write(reader, summary, names, figure, to);
   tell_missing_names(names.lost(), {});
 }
@@ -151,9 +204,9 @@ void add_export(command_parser& to) {
                      "What ashlar record wrote; with --from-..., what is to become one");
   exported.output(with->output, "Write to FILE (default: standard output; --symbols: TRACE)");
   exported.value(
-      "--format", "pprof|folded|perfetto|text", with->format,
-      "A profile for pprof (default), folded stacks for flame graph tools, a time line, or "
-      "an event a line");
+      "--format", "pprof|folded|speedscope|perfetto|text", with->format,
+      "A profile for pprof (default), folded stacks for flame graph tools, a profile for "
+      "speedscope, a time line, or an event a line");
   exported.value("--figure",
                  "alloc_objects|alloc_space|inuse_objects|inuse_space|lifetime|peak_space",
                  with->figure, "What is shown first, or alone (default: peak_space)");

@@ -22,6 +22,7 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/memory_report.hpp"
 #include "tools/cli/recorded_program.hpp"
+#include "tools/cli/sarif.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
 #include "tools/cli/trace_input.hpp"
@@ -46,6 +47,7 @@ struct leak_options {
   std::optional<std::uint64_t> fail_above;
   bool children = false;     // the processes that the program starts, too
   bool unreachable = false;  // only what no pointer leads to
+  bool sarif = false;        // instead of our own JSON
 };
 
 constexpr const char* leaks_footer =
@@ -219,7 +221,34 @@ struct leaks {
   }
 };
 
-std::string json_text_of(const leaks& found) {
+// The line of a call site is the first that is known.
+std::vector<sarif_result> sarif_results(const leaks& found, bool unreachable) {
+  std::vector<sarif_result> results;
+  for (const nlohmann::json& process : found.processes) {
+    for (const nlohmann::json& site : process["call_sites"]) {
+      const std::string which =
+          unreachable && site.contains("unreachable_bytes") ? "unreachable" : "";
+      const auto sum = [&](const char* what) {
+        return site[which.empty() ? fmt::format("{}_at_end", what)
+                                  : fmt::format("{}_{}", which, what)]
+            .get<std::uint64_t>();
+      };
+      sarif_result result{which.empty() ? "held" : which, "warning", {}, {}};
+      result.message =
+          fmt::format("{} {} at the end, asked for by {}", blocks_text(sum("bytes"), sum("blocks")),
+                      which.empty() ? "held" : "that no pointer leads to,",
+                      site["frames"][0].get<std::string>());
+      for (const nlohmann::json& source : site["sources"])
+        if (result.source.empty()) result.source = source.get<std::string>();
+      results.push_back(std::move(result));
+    }
+  }
+  return results;
+}
+
+std::string json_text_of(const leaks& found, const leak_options& options) {
+  if (options.sarif)
+    return files::json_text(sarif_log(sarif_results(found, options.unreachable)), 2) + "\n";
   return files::json_text({{"ashlar", ASHLAR_CLI_VERSION},
                            {"schema", 1},
                            {"report", "leaks"},
@@ -247,7 +276,7 @@ command_end leaks_of_trace(const leak_options& options) {
       if (p.pid != chosen.process().pid && p.events != 0)
         found.add(held_in(fmt::format("{}/{}", chosen.folder, p.trace), options, nullptr));
   // The file first: a reader who has seen enough ends this process (leaks ... | head).
-  if (!options.json_path.empty()) files.commit({json_text_of(found)});
+  if (!options.json_path.empty()) files.commit({json_text_of(found, options)});
   if (chosen.tree) print_beside(files, render_tree(*chosen.tree, chosen.folder, options.rows));
   print_beside(files, found.text);
   tell_missing_names(found.lost, found.without_lines);
@@ -327,7 +356,8 @@ command_end leaks_of_program(const leak_options& options) {
                measure::describe_wait_status(status));
   status = program.end(has_process(recorder.results(), outcome), "list of what is held", outcome);
   if (is_too_much(found, options) && status == 0) status = W_EXITCODE(status_failed, 0);
-  if (!options.json_path.empty()) status = json_file.commit_beside(status, {json_text_of(found)});
+  if (!options.json_path.empty())
+    status = json_file.commit_beside(status, {json_text_of(found, options)});
   return {0, status};
 }
 
@@ -342,6 +372,7 @@ void add_leaks(command_parser& to) {
              "Exit status 1 where a process holds more bytes (0, 64KiB, ...)")
       .in_bytes();
   leaks.json(with->json_path, "All call sites as JSON, on standard output or into FILE");
+  leaks.flag("--sarif", with->sarif, "With --json: as SARIF 2.1.0, for code hosts and editors");
   leaks.flag("--unreachable", with->unreachable,
              "List only what no pointer leads to when the program exits");
   leaks.flag("--children", with->children, "List the processes that it starts, too");
@@ -358,6 +389,8 @@ void add_leaks(command_parser& to) {
   leaks.value("--process", "NAME", with->process, process_help);
   leaks.takes_program();
   leaks.ends([&leaks, with]() -> command_end {
+    if (with->sarif && with->json_path.empty())
+      throw command_error(status_usage, "--sarif is for the JSON: leaks --json --sarif");
     if (!with->trace.empty()) {
       if (leaks.has_program())
         throw command_error(status_usage, "--trace runs nothing; a program is one too many");

@@ -96,8 +96,15 @@ std::vector<std::string> commit(trace_files& files,
 }
 
 trace::recording_options recording_with(const record_options& options, const trace_files& files) {
-  return {options.stack_depth, ASHLAR_CLI_VERSION,
-          options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth),
+  std::vector<std::string> words;
+  if (options.stack_depth != 0) words.push_back(fmt::format("stacks={}", options.stack_depth));
+  // How sizes are rounded, is a matter of the allocator that serves the program.
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  if (!options.on.empty())
+    words.push_back("on=" + options.on);
+  else if (preloaded != nullptr && *preloaded != '\0')
+    words.push_back(fmt::format("on={}", preloaded));
+  return {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("{}", fmt::join(words, " ")),
           files.recording()};
 }
 

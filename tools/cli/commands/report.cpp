@@ -1,5 +1,5 @@
-// tools/cli/commands/report.cpp: `ashlar report`: one page about one run, or its text: figures, then
-// findings. Layer: cli.
+// tools/cli/commands/report.cpp: `ashlar report`: one page about one run, or its text: the answer,
+// then figures. Layer: cli.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -21,20 +21,26 @@
 #include "tools/cli/finding_report.hpp"
 #include "tools/cli/pin_report.hpp"
 #include "tools/cli/profile_report.hpp"
+#include "tools/cli/sarif.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/cli/trace_report.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/findings/call_owner.hpp"
 #include "tools/findings/finder.hpp"
 #include "tools/findings/pins.hpp"
+#include "tools/findings/rising.hpp"
+#include "tools/findings/rounding.hpp"
 #include "tools/findings/rules.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
+#include "tools/sites/growth.hpp"
 #include "tools/trace/call_names.hpp"
+#include "tools/trace/held_over_time.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -47,7 +53,9 @@ struct report_options {
   std::string replay;               // of `ashlar replay --json`; empty: none
   std::string output;               // empty: report.html, but nothing with `json_path`
   std::string json_path;
-  bool text = false;          // instead of a page
+  bool text = false;  // instead of a page
+  bool interpreter = false;
+  bool sarif = false;         // instead of our own JSON
   std::size_t rows = 10;      // of sizes, call sites and findings
   std::size_t moments = 200;  // of the JSON's figures over time
 };
@@ -56,9 +64,9 @@ constexpr const char* report_footer =
     R"(The page needs nothing beside it: it loads no file, and asks no network. Of a folder it has a table
 of all processes, and the figures of the 12 that allocated most, to choose from.
 
---text prints the figures of a trace or a profile, then the findings: each is a line of the program, what
-it costs, and what would be better. The first is worth the most: bytes at the peak or
-after it, then allocations, then address space. docs/findings.md has the kinds and their thresholds.
+--text begins with the answer, on one screen: the memory at the peak and what it was, the lines that held
+most of it, and what to change. Figures follow, and the findings with their remedies and code. Of a
+profile it has figures alone. docs/findings.md has the kinds of findings and their thresholds.
 
 Examples:
   ashlar report run.atrace -o run.html
@@ -73,12 +81,16 @@ Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer vers
 // What to change, found while another reader of the trace passes its steps on.
 class finding_pass {
  public:
-  finding_pass(const trace::trace_reader& reader, const report::names_of_stack& names_of)
-      : has_stacks_(!reader.stacks().empty()),
+  // `interpreter`: what is in one counts, too.
+  finding_pass(const trace::trace_reader& reader, const report::names_of_stack& names_of,
+               bool interpreter)
+      : interpreter_(interpreter),
+        has_stacks_(!reader.stacks().empty()),
         stacks_(reader.stacks()),
         names_of_(names_of),
         times_of_trace_{reader.times().first, reader.ticks_per_second()},
-        finder_(stacks_, names_of_),
+        finder_(stacks_, names_of_,
+                findings::rounding_of(reader.header().get(trace::header_name::options))),
         pins_(stacks_, names_of_, finder_.sites(), findings::run_course(reader)) {}
   void count(const trace::step& s) {
     if (!has_stacks_) return;
@@ -88,7 +100,7 @@ class finding_pass {
   }
   // Effects: reads the trace again where a replay is to verify a finding. Requires: called once,
   // behind all steps. Throws: command_error, trace_error.
-  void finish(const std::string& path) {
+  void finish(const std::string& path, const sites::growing_sites& growing) {
     if (!has_stacks_) return;
     found_ = finder_.findings();
     const auto again = [&](const findings::pin_finder::each_step& each) {
@@ -97,6 +109,12 @@ class finding_pass {
       for (trace::step s; steps.next(s);) each(s);
     };
     for (findings::finding& pin : pins_.findings(again)) found_.list.push_back(std::move(pin));
+    for (findings::finding& each : findings::rising_findings(growing, found_.totals))
+      found_.list.push_back(std::move(each));
+    if (!interpreter_)
+      found_.in_interpreter = std::erase_if(found_.list, [](const findings::finding& f) {
+        return findings::is_of_interpreter(f.calls[f.owner]);
+      });
     findings::rank(found_.list);
     if (take_time(found_)) times_ = timer_.measure();
   }
@@ -106,17 +124,21 @@ class finding_pass {
   [[nodiscard]] nlohmann::json pins() const {
     return has_stacks_ ? pins_json(pins_, times_of_trace_, stacks_, names_of_) : nlohmann::json();
   }
-  [[nodiscard]] std::string text(const std::string& path, std::size_t rows) const {
-    return has_stacks_ ? render_pins(pins_, times_of_trace_, rows) +
-                             render_findings(path, found_, times_, rows)
-                       : "no call stacks, so no line can be named: record with 'ashlar record "
+  [[nodiscard]] std::string first_text(std::size_t rows) const {
+    return has_stacks_ ? render_first_findings(found_, times_, rows)
+                       : "\n  no call stacks, so no line can be named: record with 'ashlar record "
                          "--stacks'\n";
+  }
+  [[nodiscard]] std::string text(std::size_t rows) const {
+    if (!has_stacks_) return {};
+    return "\n" + render_pins(pins_, times_of_trace_, rows) + render_findings(found_, times_, rows);
   }
   [[nodiscard]] const std::vector<std::string>& without_lines() const {
     return found_.without_lines;
   }
 
  private:
+  bool interpreter_;
   bool has_stacks_;
   const std::vector<trace::stack_definition>& stacks_;
   report::names_of_stack names_of_;
@@ -127,6 +149,21 @@ class finding_pass {
   findings::findings_of_run found_;
   std::optional<call_times> times_;
 };
+
+std::vector<sarif_result> sarif_results(const nlohmann::json& found) {
+  std::vector<sarif_result> results;
+  if (found.is_null()) return results;
+  for (const nlohmann::json& f : found["findings"]) {
+    const auto text = [&](const char* member) { return f[member].get<std::string>(); };
+    const std::string kind = text("kind");
+    const bool holds = kind == "leak" || kind == "rising" || kind == "pins";
+    results.push_back({kind, holds ? "warning" : "note",
+                       fmt::format("{}: saves up to {}. {} {}", text("title"), text("savings"),
+                                   text("evidence"), text("remedy")),
+                       f["site"]["source"].get<std::string>()});
+  }
+  return results;
+}
 
 int text_of_profile(const report_options& options) {
   const std::string& path = options.traces.front();
@@ -142,22 +179,25 @@ int text_report(const report_options& options) {
   if (!chosen.tree && profiling::is_profile(chosen.path)) return text_of_profile(options);
   const auto reader = open_trace(chosen.path);
   trace::call_names names(*reader);
-  finding_pass pass(*reader, [&](const trace::stack_definition& stack) { return names.of(stack); });
+  finding_pass pass(
+      *reader, [&](const trace::stack_definition& stack) { return names.of(stack); },
+      options.interpreter);
   trace_report report =
       make_trace_report(*reader, names, chosen.path, options.rows, options.moments,
                         [&](const trace::step& s) { pass.count(s); });
-  pass.finish(chosen.path);
+  pass.finish(chosen.path, report.growing);
   const auto json = [&] {
     nlohmann::json figures = trace_report_json(report);
     if (chosen.tree) figures["tree"] = index_json(*chosen.tree);
     figures["findings"] = pass.json();
     figures["pins"] = pass.pins();
+    if (options.sarif) return files::json_text(sarif_log(sarif_results(figures["findings"])), 2);
     return files::json_text(figures, 2);
   };
   const auto text = [&] {
-    return (chosen.tree ? render_tree(*chosen.tree, chosen.folder, options.rows) : "") +
-           render_trace_report(report, options.rows, reader_glyphs()) + "\n" +
-           pass.text(chosen.path, options.rows);
+    return render_answer(report) + pass.first_text(options.rows) + "\n" +
+           (chosen.tree ? render_tree(*chosen.tree, chosen.folder, options.rows) : "") +
+           render_figures(report, options.rows, reader_glyphs()) + pass.text(options.rows);
   };
   print_report(options.json_path, json, text);
   for (const std::string& file : pass.without_lines())
@@ -188,10 +228,14 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   const auto reader = open_trace(trace);
   trace::call_names calls(*reader);
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
-  finding_pass pass(*reader, request.names_of);
-  request.also = [&](const trace::step& s) { pass.count(s); };
+  finding_pass pass(*reader, request.names_of, options.interpreter);
+  trace::held_counter held(reader->times());
+  request.also = [&](const trace::step& s) {
+    pass.count(s);
+    held.count(s);
+  };
   nlohmann::json data = report::trace_data(*reader, request);
-  pass.finish(trace);
+  pass.finish(trace, sites::find_growth(*reader, held.all(), calls));
   data["findings"] = pass.json();
   data["pins"] = pass.pins();
   tell_missing_names(calls.lost(), {});
@@ -266,6 +310,9 @@ int report_command(const report_options& options) {
         status_usage,
         fmt::format("report: one trace at a time; two are compared by: ashlar diff {}",
                     shell_quoted(options.traces)));
+  if (options.sarif && (!options.text || options.json_path.empty()))
+    throw command_error(status_usage,
+                        "--sarif is for the JSON of --text: report --text --json --sarif");
   return with_trace_errors(
       [&] { return options.text ? text_report(options) : page_report(options); });
 }
@@ -280,14 +327,19 @@ void add_report(command_parser& to) {
   report.arguments("TRACE", with->traces, "What ashlar record wrote: a file, or a folder");
   report.value("--process", "NAME", with->process, process_help);
   const option output = report.output(with->output, "The page (default: report.html)");
-  report.flag("--text", with->text, "Print figures and findings instead, also of a profile")
+  report
+      .flag("--text", with->text,
+            "Print what holds memory and what to change instead; of a profile its figures")
       .excludes(output);
+  report.flag("--interpreter", with->interpreter,
+              "Also findings in the code of an interpreter (python, node, ruby, php, ...)");
   report.value("--rows", "N", with->rows,
                "--text: so many sizes, call sites, processes and findings (default 10)");
   report.file("--pools", with->pools, "The classes that ashlar tune chose (JSON)");
   report.file("--compare", with->compare, "Several allocators, by ashlar compare --json");
   report.file("--replay", with->replay, "The trace on several allocators, by ashlar replay --json");
   report.json(with->json_path, "What the page, or the text, shows; a page then only with -o");
+  report.flag("--sarif", with->sarif, "With --text --json: the findings as SARIF 2.1.0 instead");
   report.does([with] { return report_command(*with); });
 }
 

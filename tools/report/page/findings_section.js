@@ -27,7 +27,7 @@ function findingItem(finding) {
     place,
     make("p", {}, make("strong", {}, finding.sure === "seen" ? "Seen: " : "Likely: "), finding.evidence),
     make("p", {}, finding.remedy),
-    code,
+    ...(finding.standard || finding.ashlar ? [code] : []),
   );
 }
 
