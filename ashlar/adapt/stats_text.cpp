@@ -34,8 +34,8 @@ void for_each_used(const ashlar_stats& stats, Visitor visit) {
   if (stats.large.allocations != 0) visit(stats.large);
 }
 
-/// Effects: calls visit(name, figures) for each tag under which a block was ever sampled. The samples
-/// are locked in between alone: writing allocates.
+/// Effects: calls visit(name, figures) for each tag under which a block was ever sampled, without
+/// the lock of the samples: writing allocates.
 template <class Visitor>
 void for_each_tag([[maybe_unused]] Visitor visit) {
   if constexpr (ashlar::is_drop_in) {

@@ -15,10 +15,10 @@
  *
  * - A name has 1 to 63 characters of printable ASCII. A longer one is cut there, with one line on
  *   standard error; another character counts as `?`. An empty name, and null, is no tag.
- * - A name lives as long as the scope. It is best a literal: of the first 256 names each is a tag of
- *   its own, and later ones share "(other)", with one line on standard error.
- * - Scopes nest, in each thread for itself: the innermost one counts. A realloc counts as a free and
- *   an allocation: the block has the tag of the realloc.
+ * - A name lives as long as the scope. It is best a literal: of the first 256 names each is a tag
+ *   of its own, and later ones share "(other)", with one line on standard error.
+ * - Scopes nest, in each thread for itself: the innermost one counts. A realloc counts as a free
+ *   and an allocation: the block has the tag of the realloc.
  * - A thread that works for another one gets its tag by ashlar_tag_now or ashlar::tag_handover.
  * - A scope that does not end where it has to is put right, with one line on standard error: one
  *   that ends before the scopes in it (they end, too), twice or in another thread (nothing ends).

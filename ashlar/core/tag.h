@@ -21,8 +21,8 @@ static inline uintptr_t ashlar_tag_check(const struct ashlar_tag* scope, const c
 }
 
 /* The drop-in library's function. Effects: if it `mends`, the innermost scope is one that can be
- * read, or null; and `ended`, if it is not null, ends out of turn (runtime/tags.hpp). Returns: where
- * the thread has the address of its innermost scope. Thread-safe; safe in signal handlers. */
+ * read, or null; and `ended`, if it is not null, ends out of turn (runtime/tags.hpp). Returns:
+ * where the thread has the address of its innermost scope. Thread-safe; safe in signal handlers. */
 typedef const struct ashlar_tag** ashlar_tags_function(int mends, const struct ashlar_tag* ended);
 
 #endif
