@@ -176,6 +176,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     r->size_class = 0;
     if (r->pages == shape.pages) return give(r);
     --closed_;
+    this->use(1);
     // Pages that stay closed are of no use: a fresh mapping replaces them all, or they are lost.
     if (space_.reopen(closed_page_of(*r), page_size))
       give(r);
@@ -324,6 +325,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     }
     if (closes) {
       ++closed_;
+      this->unuse(1);  // a closed page is in no memory
       if (is_among_first) this->count_fence();
       // Where the system refuses, the page is just not used.
       if (!space_.guard(closed_page_of(*r), page_size)) ++closes_refused_;

@@ -48,6 +48,7 @@ TEST(PageHeap, AClosedPageLiesBehindEachSlabBehindSoManyAsAreAllowed) {
   }
   EXPECT_EQ(before->pages, own);
   EXPECT_EQ(slabs[20]->pages, own) << "more than were allowed";
+  EXPECT_EQ(m.heap().stats().committed_bytes, 26 * own * page_size) << "closed pages cost nothing";
   m.audit();
   // The closed pages of slabs that leave are pages like others, and other slabs get closed ones for
   // them.

@@ -210,7 +210,10 @@ class page_supply {
     used_pages_ += pages;
     note_committed();
   }
-  void unuse(std::size_t pages) noexcept { used_pages_ -= pages; }
+  void unuse(std::size_t pages) noexcept {
+    used_pages_ -= pages;
+    note_committed();
+  }
 
   /// Returns: whether so many pages more may be in use. Dirty pages count until they are purged.
   [[nodiscard]] bool within_max(std::size_t pages) const noexcept {
