@@ -13,7 +13,7 @@
 //   | slab of 64-byte blocks | closed page | slab of 1 KiB blocks | closed page | ...
 //
 // Invariant (audit): slab + large + purging + lost pages == the pages that the supply counts as
-// used.
+// used + the closed pages behind slabs.
 // Thread-safety: any caller at any time, by the lock of the supply.
 #pragma once
 
@@ -302,7 +302,7 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// O(pages). For tests and debugging.
   void audit() noexcept {
     const std::lock_guard guard(mutex_);
-    if (runs_.audit(name_) != this->counts().used_pages)
+    if (runs_.audit(name_) != this->counts().used_pages + closed_)
       ashlar_fault({.kind = fault_kind::corrupted, .call = "audit", .pool = name_});
   }
 
