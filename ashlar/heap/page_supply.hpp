@@ -23,6 +23,7 @@
 #include <mutex>
 #include <utility>
 
+#include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/count_ones.hpp>
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/address_space.hpp>
@@ -422,8 +423,9 @@ class page_supply {
   std::size_t used_pages_ = 0;
   std::size_t pages_max_ = SIZE_MAX;
   std::size_t soft_pages_ = SIZE_MAX;
-  bool is_above_ = false;             ///< as many pages as that are used and dirty
-  std::atomic<bool> crossed_{false};  ///< they have become so many; written under the lock
+  bool is_above_ = false;  ///< as many pages as that are used and dirty
+  std::atomic<exchangeable<bool>> crossed_{
+      false};  ///< they have become so many; written under the lock
   std::atomic<std::size_t> committed_pages_{0};  // used and dirty; written under the lock
   std::size_t committed_pages_peak_ = 0;
   std::atomic<std::size_t> grown_pages_{0};  // written under the lock
