@@ -1,6 +1,7 @@
 // The text and Prometheus forms, read back line by line.
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -12,9 +13,12 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/ashlar.h>
+#include <ashlar/core/stats_fields.hpp>
 
 namespace {
 
+using ashlar::class_stats_fields;
+using ashlar::total_stats_fields;
 using ashlar::test::written_stats;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -62,7 +66,8 @@ TEST_F(StatsText, EveryLineOfTheTextHasItsForm) {
   const std::regex of_class(
       "xallocator Block Size: (\\d+|large) Block Count: \\d+ Blocks In Use: \\d+ Peak: \\d+ "
       "Allocations: \\d+ Frees: \\d+ Slack: \\d+ Slabs: \\d+ Committed: \\d+");
-  const std::regex of_total("xallocator Total \\(batch accuracy\\)( [a-z_]+: \\d+){13}");
+  const std::regex of_total("xallocator Total \\(batch accuracy\\)( [a-z_]+: \\d+){" +
+                            std::to_string(std::size(total_stats_fields)) + "}");
   const std::vector<std::string> lines = lines_of(written_stats(ASHLAR_STATS_TEXT));
   ASSERT_GE(lines.size(), 3u);
   for (std::size_t i = 0; i + 1 < lines.size(); ++i)
@@ -109,7 +114,8 @@ TEST_F(StatsText, PrometheusLinesAreWellFormed) {
     EXPECT_TRUE(samples.insert(series).second) << "given twice: " << line;
     values[series] = std::stoul(m[4]);
   }
-  EXPECT_EQ(names.size(), 9u + 13u);
+  // The size of a class's blocks is a label.
+  EXPECT_EQ(names.size(), std::size(class_stats_fields) - 1 + std::size(total_stats_fields));
   EXPECT_EQ(values.at("ashlar_class_blocks_in_use{block_size=\"128\"}"),
             stats.classes[7].blocks_in_use);
   EXPECT_EQ(values.at("ashlar_class_blocks_in_use{block_size=\"large\"}"),
