@@ -79,7 +79,8 @@ std::shared_ptr<const fleet_look> fleet::look_anew() {
       was_silent_.emplace(sockets[i].path, true);
       ++now->silent;
     } else if (each.how == control::outcome::done) {
-      process_figures figures{.socket = sockets[i], .facts = {}, .library = {}};
+      process_figures figures;
+      figures.socket = sockets[i];
       if (each.from > 0) figures.socket.pid = each.from;
       try {
         read_statistics(each.text, figures);

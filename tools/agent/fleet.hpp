@@ -28,7 +28,7 @@ struct process_figures {
   process_facts facts;
   std::string library;  // ashlar's version in the process
   ashlar_total_stats total{};
-  std::map<std::string, tag_stats> tags = {};  // by name, as a label may have it
+  std::map<std::string, tag_stats> tags;  // by name, as a label may have it
 };
 
 // All of them at one moment.
