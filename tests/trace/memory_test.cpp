@@ -46,8 +46,11 @@ class Memory : public support::CommandInFolder {
       if (each["name"].get<std::string>().starts_with(begin)) return each["bytes"];
     return 0;
   }
+  /// A row may be less by a 64th of all that is in memory: of the looks that saw nearly as much as
+  /// the most, the first is shown.
   static void expect_near(std::uint64_t found, std::uint64_t wanted, std::uint64_t by) {
-    EXPECT_GE(found + by, wanted);
+    constexpr std::uint64_t most_in_memory = 256 * mib;
+    EXPECT_GE(found + by + most_in_memory / 64, wanted);
     EXPECT_LE(found, wanted + by);
   }
 };
