@@ -163,10 +163,11 @@ class central {
     }
   }
 
-  /// Effects: gives back the pages of the slab at `place` that are free, and were so at the last
-  /// look (unless `at_once`). Nothing if there is no slab of this class any more. Returns: the
-  /// bytes. Requires: one thread at a time does this. No lock is held during the system calls.
-  ASHLAR_MISS std::size_t give_back_free_pages(pages& page_heap, slab_place place,
+  /// Effects: gives back the pages of `part` of the slab at `place` that are free, and were so at
+  /// the last look (unless `at_once`). Nothing if there is no slab of this class any more. Returns:
+  /// the bytes. Requires: one thread at a time does this; the part is not empty. No lock is held
+  /// during the system calls.
+  ASHLAR_MISS std::size_t give_back_free_pages(pages& page_heap, slab_place place, slab_part part,
                                                bool at_once) noexcept {
     const slab_shape& shape = *shape_;
     run* slab = nullptr;
@@ -175,9 +176,9 @@ class central {
       const std::lock_guard guard(mutex_);
       slab = page_heap.slab_at(place, class_);
       if (slab == nullptr || slab->free_blocks == 0) return 0;
-      const page_set free = free_pages(*slab, shape);
+      const page_set free = free_pages(*slab, shape, part);
       leaving = (at_once ? free : free & slab->seen_free) & ~slab->absent;
-      slab->seen_free = free;
+      slab->seen_free = (slab->seen_free & ~pages_between(part.begin, part.end)) | free;
       if (leaving == 0) return 0;
       unlink(slab);
       slab->fullness = away;
@@ -270,7 +271,7 @@ class central {
         const page_set noted = r->seen_free | r->absent;
         if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
             fullness_of(*r, *shape_) != f ||
-            (noted != 0 && (noted & ~free_pages(*r, *shape_)) != 0))
+            (noted != 0 && (noted & ~free_pages(*r, *shape_, {0, shape_->pages})) != 0))
           ashlar_fault({.kind = fault_kind::corrupted,
                         .call = "audit",
                         .address = page_heap.address_of(*r),
@@ -454,8 +455,9 @@ class central {
         bad = {fault_kind::not_in_use, blocks[i]};
         break;
       }
-      const std::size_t put =
-          put_stretch(*r, shape, base, blocks + i, std::min(count - i, stretch_blocks_max), bad);
+      const std::size_t put = put_stretch(
+          *r, shape, base, blocks + i,
+          rest.turns_left(turn::block_sorted, std::min(count - i, stretch_blocks_max)), bad);
       if (put == 0) [[unlikely]]
         break;
       rest.spend<Space>(turn::stretch_sorted);

@@ -28,6 +28,8 @@ using namespace ashlar;
 using namespace ashlar::detail;
 using test::space_call;
 using test::test_space;
+
+constexpr slab_part first_pages{0, 2};
 /// Counts how often it is locked.
 struct counting_mutex : std::mutex {
   void lock() {
@@ -166,7 +168,7 @@ TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
       EXPECT_TRUE(f.take(1, growth::refused).empty()) << "the only slab with free blocks is away";
     });
     const slab_place place = f.heap->next_slab({});
-    EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), page_size);
+    EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, first_pages, true), page_size);
     EXPECT_EQ(f.one.counts().slabs, all ? 1u : 2u);
     f.audit(blocks.size() + others.size());
     EXPECT_EQ(f.take(1, growth::refused).size(), 1u) << "of the slab, or of its pages";
@@ -178,10 +180,10 @@ TEST(Central, ASlabThatIsFullOrGoneHasNoPagesToGive) {
   const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
   const slab_place place = f.heap->next_slab({});
   const std::uint64_t purges = f.space.calls(space_call::purge);
-  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), 0u) << "full";
+  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, first_pages, true), 0u) << "full";
   f.give(blocks);
   EXPECT_EQ(f.one.counts().slabs, 0u);
-  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), 0u) << "gone";
+  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, first_pages, true), 0u) << "gone";
   EXPECT_EQ(f.space.calls(space_call::purge), purges);
   f.audit(0);
 }

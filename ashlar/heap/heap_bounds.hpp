@@ -69,7 +69,7 @@ struct heap_bounds {
     // that are summed up before growth; what the call may spend; the last turn of that.
     return 1'500 + detail::price_of(detail::turn::slab_made) + 2 * std::size_t{stack_blocks_max} +
            (sums_before_growth() ? class_count * std::size_t{20} : 0) + work_a_call +
-           detail::dearest_turn(stack_blocks_max);
+           detail::dearest_turn;
   }
   [[nodiscard]] constexpr bool sums_before_growth() const noexcept {
     return settle_bytes_min != SIZE_MAX;

@@ -47,11 +47,12 @@ TEST(FreePages, AreThoseOnWhichNobodyHoldsAByte) {
     slab.free_bits = bits.data();
     slab.size_class = static_cast<class_index>(c);
     const auto expect = [&] {
-      ASSERT_EQ(free_pages(slab, shape), free_pages_by_hand(slab, shape)) << shape.block_size;
+      ASSERT_EQ(free_pages(slab, shape, {0, shape.pages}), free_pages_by_hand(slab, shape))
+          << shape.block_size;
     };
     for (std::uint32_t i = 0; i < shape.blocks; ++i) ASSERT_TRUE(put_block(slab, i));
     expect();
-    EXPECT_EQ(free_pages(slab, shape), pages_between(0, shape.pages));
+    EXPECT_EQ(free_pages(slab, shape, {0, shape.pages}), pages_between(0, shape.pages));
     for (const std::uint32_t one_in : {2u, 20u, 200u}) {
       bits.fill(0);
       for (std::uint32_t i = 0; i < shape.blocks; ++i)
@@ -530,6 +531,23 @@ TEST(HollowSlabs, ManyAreLookedAtPieceByPiece) {
   }
   EXPECT_LE(least, full / 4);
   EXPECT_GT(first, least) << "all at once";
+  h->check();
+}
+
+// A call that may do little looks at a part of a slab, and the next calls at the rest.
+TEST(HollowSlabs, OneIsLookedAtInParts) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  const auto h = std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.work_a_call = 1});
+  h->keep_one_in(64);
+  h->heap.trim();
+  h->fill_again();
+  h->keep_one_in(64);
+  const std::size_t full = h->resident();
+  const std::uint64_t before = h->heap.space().calls(space_call::purge);
+  for (std::uint64_t t = 1; t <= 100 * delay; t += delay / 2 + 1) h->look(t);
+  const std::size_t gone = full - h->resident();
+  EXPECT_GE(gone, full / 4 * 3);
+  EXPECT_GT(h->heap.space().calls(space_call::purge) - before, gone / page_size / 2);
   h->check();
 }
 

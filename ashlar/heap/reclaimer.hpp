@@ -307,26 +307,40 @@ class reclaimer {
         break;
       }
       if (place.size_class == 0) continue;  // the work is spent
-      ++look.slabs;
       if (may_be_hollow(classes::shape(place.size_class)))
         look.bytes += give_back_pages(place, look.at_once, left);
+      else
+        pass(place);
+      if (seen_pages_ == 0) ++look.slabs;
     }
     return false;
   }
 
-  /// Returns: the slab at the cursor, which passes it; behind the last one, a place for which
-  /// is_end, and the first one is next. A place of class 0 where `left` is spent before.
+  /// Returns: the slab at the cursor; behind the last one, a place for which is_end, and the first
+  /// one is next. A place of class 0 where `left` is spent before.
   [[nodiscard]] slab_place next_slab(work& left) noexcept {
     const slab_place place = pages_.next_slab(cursor_, left);
+    if (place != cursor_) seen_pages_ = 0;
     cursor_ = place.is_end() ? slab_place{} : place;
-    if (place.size_class != 0) cursor_.page += classes::shape(place.size_class).pages;
     return place;
   }
-  /// Effects: as central::give_back_free_pages, paid by `left`. Returns: the bytes.
+  /// Effects: the cursor passes the slab, which it is at.
+  void pass(slab_place place) noexcept {
+    cursor_.page += classes::shape(place.size_class).pages;
+    seen_pages_ = 0;
+  }
+  /// Effects: as central::give_back_free_pages for as many pages of the slab at the cursor as
+  /// `left` pays for, one at least. The cursor passes the slab when all were seen. Returns: the
+  /// bytes.
   std::size_t give_back_pages(slab_place place, bool at_once, work& left) noexcept {
+    const std::uint32_t pages = classes::shape(place.size_class).pages;
     left.spend<space_type>(turn::slab_looked_at);
-    left.spend<space_type>(turn::page_looked_at, classes::shape(place.size_class).pages);
-    return centrals_[place.size_class].give_back_free_pages(pages_, place, at_once);
+    const std::size_t some = left.turns_left(turn::page_looked_at, pages - seen_pages_);
+    left.spend<space_type>(turn::page_looked_at, some);
+    const slab_part part{seen_pages_, seen_pages_ + static_cast<std::uint32_t>(some)};
+    seen_pages_ = part.end;
+    if (part.end == pages) pass(place);
+    return centrals_[place.size_class].give_back_free_pages(pages_, place, part, at_once);
   }
 
   // ---- growth to come: no lock is held --------------------------------------------------------
@@ -434,9 +448,13 @@ class reclaimer {
       const slab_place place = next_slab(left);
       if (place.is_end() && ++rounds_ == 2) paid_ = 0;
       if (place.is_end() || place.size_class == 0) continue;
-      --paid_;
-      if (!leaves_[place.size_class]) continue;
-      paid_ -= std::min(paid_, look_cost - 1);
+      const bool begins = seen_pages_ == 0;
+      if (begins) --paid_;
+      if (!leaves_[place.size_class]) {
+        pass(place);
+        continue;
+      }
+      if (begins) paid_ -= std::min(paid_, look_cost - 1);
       const std::size_t gone = give_back_pages(place, true, left) >> page_shift;
       paid_ += gone * look_cost / 2;
       leaving_ -= std::min(leaving_, gone);
@@ -450,7 +468,8 @@ class reclaimer {
   const held_bytes& held_;
   typename ranked<Mutex, lock_rank::slabs>::type mutex_;  ///< one thread at a time looks into slabs
   slab_place cursor_;
-  bool is_busy_ = false;  ///< a miss is at work, and may have opened the lock
+  std::uint32_t seen_pages_ = 0;  ///< of the slab at the cursor
+  bool is_busy_ = false;          ///< a miss is at work, and may have opened the lock
 
   // Age and idleness.
   std::atomic<std::uint64_t> next_ms_{0};  ///< when a miss has to come by

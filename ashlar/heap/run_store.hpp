@@ -40,6 +40,8 @@ struct slab_place {
   std::size_t page = 0;
   class_index size_class = 0;
 
+  friend constexpr bool operator==(const slab_place&, const slab_place&) = default;
+
   static constexpr std::uint32_t no_range = UINT32_MAX;
   /// Returns: whether there is no slab at this place or behind it.
   [[nodiscard]] constexpr bool is_end() const noexcept { return range == no_range; }

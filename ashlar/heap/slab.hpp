@@ -176,10 +176,18 @@ struct misused_block {
   return true;
 }
 
-/// Returns: the pages of the slab on which nobody holds a byte. O(pages). Requires: may_be_hollow.
-[[nodiscard]] inline page_set free_pages(const run& slab, const slab_shape& shape) noexcept {
+/// Pages of a slab, [begin, end).
+struct slab_part {
+  std::uint32_t begin;
+  std::uint32_t end;
+};
+
+/// Returns: the pages of `part` of the slab on which nobody holds a byte. O(pages). Requires:
+/// may_be_hollow; the part is within the slab.
+[[nodiscard]] inline page_set free_pages(const run& slab, const slab_shape& shape,
+                                         slab_part part) noexcept {
   page_set free = 0;
-  for (std::uint32_t page = 0; page < shape.pages; ++page) {
+  for (std::uint32_t page = part.begin; page < part.end; ++page) {
     const std::size_t begin = std::size_t{page} << page_shift;
     const std::uint32_t first = shape.index_of(begin);
     const std::uint32_t end = std::min(shape.index_of(begin + page_size - 1) + 1, shape.blocks);

@@ -50,23 +50,13 @@ inline constexpr std::size_t turns_max = static_cast<std::size_t>(turn::slab_mad
   return prices[static_cast<std::size_t>(t)];
 }
 
-/// Pages of a slab that may have free ones, at most (run.hpp).
-inline constexpr std::size_t slab_pages_max = 32;
-
 /// Neighbours that one turn sorts back, at most.
 inline constexpr std::size_t stretch_blocks_max = 64;
 
-/// Returns: the price of the dearest turn, with what belongs to it, where a stack holds so many
-/// blocks.
-[[nodiscard]] constexpr std::size_t dearest_turn(std::size_t stack_blocks_max) noexcept {
-  const std::size_t blocks =
-      stack_blocks_max < stretch_blocks_max ? stack_blocks_max : stretch_blocks_max;
-  const std::size_t sorting = price_of(turn::stretch_sorted) +
-                              blocks * price_of(turn::block_sorted) + price_of(turn::slab_left);
-  const std::size_t looking =
-      price_of(turn::slab_looked_at) + slab_pages_max * price_of(turn::page_looked_at);
-  return sorting > looking ? sorting : looking;
-}
+/// The price of the dearest turn, with what belongs to it: a block is sorted back, whose slab goes.
+/// A look at one page of a slab, a run that is purged and all others cost less.
+inline constexpr std::size_t dearest_turn =
+    price_of(turn::stretch_sorted) + price_of(turn::block_sorted) + price_of(turn::slab_left);
 
 /// Effects: a test's space learns of `n` turns. Nothing for any other space.
 template <class Space>

@@ -50,7 +50,7 @@ constexpr price_case price_cases[] = {
 
 /// What a miss takes beside its turns, at most: most_instructions has the same terms.
 std::size_t fixed_part(const heap_bounds& b) {
-  return b.most_instructions() - b.work_a_call - detail::dearest_turn(b.stack_blocks_max);
+  return b.most_instructions() - b.work_a_call - detail::dearest_turn;
 }
 
 TEST(WorkPrices, ATurnTakesNoMoreThanItsPriceAndNotLessThanHalf) {
