@@ -144,6 +144,18 @@ TEST_F(Export, ARecordingBecomesATimeLine) {
   EXPECT_FALSE(contains(support::read_file(path("run.json")), "held: "));
 }
 
+// Not at a line of the standard library, which no pull request has.
+TEST_F(Export, AnAnnotationIsAtTheLineOfTheProgram) {
+  record({"--stacks"});
+  ASSERT_EQ(ashlar({"record", "--stacks", "-o", "none.atrace", "--", "/bin/true"}), 0);
+  for (const words& line : {words{"leaks", "--trace", "run.atrace", "--for=github"},
+                            words{"diff", "none.atrace", "run.atrace", "--for=github"}}) {
+    ASSERT_EQ(ashlar(line), 0) << said("err");
+    EXPECT_TRUE(contains(said("out"), "/planted_leak.cpp,line=17,title=ashlar ")) << said("out");
+    EXPECT_FALSE(contains(said("out"), "/new_allocator.h")) << said("out");
+  }
+}
+
 TEST_F(Export, WhatCannotBeExportedIsNamed) {
   EXPECT_EQ(command({"export", "none.atrace", "-o", "run.pb"}).exit_status(), 2);
   EXPECT_TRUE(contains(said("err"), "none.atrace")) << said("err");

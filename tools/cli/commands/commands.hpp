@@ -100,7 +100,7 @@ void print_report(const std::string& path, Json make_json, Text make_text,
   if (!path.empty()) {
     files.prepare(option, path);
     std::string json = make_json();
-    if (!json.ends_with('\n') && option == std::string_view("--json")) json += '\n';
+    if (option == std::string_view("--json")) json += '\n';  // what --for writes is whole
     files.commit({json});
   }
   if (path != "-") print_beside(files, make_text());

@@ -124,14 +124,12 @@ std::vector<result> results_of(const difference_report& report, const diff_optio
   for (const sites::compared_site& site : report.found.sites) {
     if (results.size() == options.rows) break;
     if (!site.grew(by.figure) || site.calls.empty()) continue;
-    result one{"growth", excess.empty() ? "note" : "error", {}, {}};
-    one.message =
-        fmt::format("{} {} more, {} before and {} now, asked for by {}",
-                    by.format(site.change(by.figure)), by.label, by.format(site.before.*by.figure),
-                    by.format(site.after.*by.figure), site.calls.front().brief());
+    const report::call_site from = site_for(site.calls);
+    result one{"growth", excess.empty() ? "note" : "error", {}, from.source};
+    one.message = fmt::format(
+        "{} {} more, {} before and {} now, asked for by {}", by.format(site.change(by.figure)),
+        by.label, by.format(site.before.*by.figure), by.format(site.after.*by.figure), from.name);
     if (!excess.empty()) one.message += "; " + excess;
-    for (const trace::named_call& call : site.calls)
-      if (one.source.empty()) one.source = call.place();
     results.push_back(std::move(one));
   }
   if (results.empty() && !excess.empty()) results.push_back({"growth", "error", excess, {}});

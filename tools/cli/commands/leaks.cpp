@@ -29,6 +29,7 @@
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/report/site_rows.hpp"
 #include "tools/trace/file_recorder.hpp"
 #include "tools/trace/process_memory.hpp"
 #include "tools/trace/reachability.hpp"
@@ -145,6 +146,8 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
                {"bytes", summary.live_bytes},
                {"blocks", summary.live_blocks},
                {"call_sites", call_sites_json(sites)}};
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    held.json["call_sites"][i]["site"] = report::site_json(site_for(sites[i].calls));
   if (tells_apart) {
     held.json["unreachable_bytes"] = look->unreachable.bytes;
     held.json["unreachable_blocks"] = look->unreachable.blocks;
@@ -222,7 +225,7 @@ struct leaks {
   }
 };
 
-// The line of a call site is the first that is known.
+// The line of a call site is that of the program.
 std::vector<result> results_of(const leaks& found, bool unreachable) {
   std::vector<result> results;
   for (const nlohmann::json& process : found.processes) {
@@ -234,13 +237,11 @@ std::vector<result> results_of(const leaks& found, bool unreachable) {
                                   : fmt::format("{}_{}", which, what)]
             .get<std::uint64_t>();
       };
-      result one{which.empty() ? "held" : which, "warning", {}, {}};
+      result one{which.empty() ? "held" : which, "warning", {}, site["site"]["source"]};
       one.message =
           fmt::format("{} {} at the end, asked for by {}", blocks_text(sum("bytes"), sum("blocks")),
                       which.empty() ? "held" : "that no pointer leads to,",
-                      site["frames"][0].get<std::string>());
-      for (const nlohmann::json& source : site["sources"])
-        if (one.source.empty()) one.source = source.get<std::string>();
+                      site["site"]["name"].get<std::string>());
       results.push_back(std::move(one));
     }
   }
