@@ -88,14 +88,14 @@ fn agrees_with_a_model(heap: impl Allocator, size_max: usize, align_max: usize, 
     in_place
 }
 
-const STEPS: u32 = if cfg!(miri) { 500 } else { 100_000 };
+const STEPS: u32 = if cfg!(miri) { 500 } else { 20_000 };
 
 #[test]
 fn random_programs_agree_with_a_model() {
     let mut arena = Arena::new_in(Global);
-    assert_ne!(agrees_with_a_model(&arena, 10_000, 4096, STEPS / 10), 0);
+    assert_ne!(agrees_with_a_model(&arena, 10_000, 4096, STEPS), 0);
     arena.reset();
-    assert_ne!(agrees_with_a_model(&arena, 10_000, 4096, STEPS / 10), 0);
+    assert_ne!(agrees_with_a_model(&arena, 10_000, 4096, STEPS), 0);
     let pool = StaticPool::<[u64; 16], 60>::new();
     assert_ne!(agrees_with_a_model(&pool, 200, 16, STEPS), 0);
     assert_eq!(pool.in_use(), 0);
@@ -115,7 +115,7 @@ fn an_arena_uses_the_newest_blocks_bytes_again() {
     drop(next);
     drop(words);
     let again = Box::new_in(8_u64, &arena);
-    assert_eq!(&*again as *const u64, unsafe { first.add(100) }, "the last one that was freed in turn");
+    assert_eq!(&*again as *const u64, first, "both were the newest when they were freed");
     drop(again);
     arena.reset();
     assert_eq!(&*Box::new_in(9_u64, &arena) as *const u64, first);
@@ -124,7 +124,9 @@ fn an_arena_uses_the_newest_blocks_bytes_again() {
     // One that has no chunk yet, and one block above all chunks.
     drop(Arena::new_in(Global));
     let large = Arena::new_in(Global);
-    assert_eq!(Box::new_in([3_u8; 3 << 20], &large)[3 << 19], 3);
+    let mut bytes = Vec::new_in(&large);
+    bytes.resize(3 << 20, 3_u8);
+    assert_eq!(bytes[3 << 19], 3);
     assert!(Vec::<u8, _>::new_in(&large).try_reserve(isize::MAX as usize - 4096).is_err());
 }
 
@@ -162,7 +164,7 @@ mod of_heaps {
         let small = Heap::new(c"small", 2 * MIB); // which refuses many
         agrees_with_a_model(&small, 200_000, 16384, STEPS);
         agrees_with_a_model(Heap::new(c"owned", MIB), 5000, 64, STEPS);
-        assert_ne!(agrees_with_a_model(&Arena::new_in(&heap), 10_000, 4096, STEPS / 10), 0);
+        assert_ne!(agrees_with_a_model(&Arena::new_in(&heap), 10_000, 4096, STEPS), 0);
     }
 
     #[test]
@@ -192,12 +194,8 @@ mod of_heaps {
         let (wide, from) = (Layout::from_size_align(64, 64).unwrap(), Layout::from_size_align(100_000, 64).unwrap());
         let block = heap.allocate(from).unwrap().cast::<u8>();
         unsafe { block.as_ptr().write_bytes(7, 64) };
-        while let Ok(b) = heap.allocate(Layout::new::<[u8; 50_000]>()) {
-            forget(b);
-        }
-        while let Ok(b) = heap.allocate(wide) {
-            forget(b);
-        }
+        while heap.allocate(Layout::new::<[u8; 50_000]>()).is_ok() {}
+        while heap.allocate(wide).is_ok() {}
         let kept = unsafe { heap.shrink(block, from, wide) }.expect("it stays");
         assert!((0..64).all(|i| unsafe { kept.cast::<u8>().as_ptr().add(i).read() } == 7));
     }
@@ -217,7 +215,6 @@ mod of_heaps {
         }
         // 8 bytes are doubled 20 times.
         assert!(moves(Heap::new(c"grows", 64 * MIB)) < 20);
-        assert!(moves(&Heap::new(c"grows", 64 * MIB)) < 20);
         assert!(moves(Ashlar) < 20);
     }
 
