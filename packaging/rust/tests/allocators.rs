@@ -124,9 +124,9 @@ fn an_arena_uses_the_newest_blocks_bytes_again() {
     // One that has no chunk yet, and one block above all chunks.
     drop(Arena::new_in(Global));
     let large = Arena::new_in(Global);
-    let mut bytes = Vec::new_in(&large);
-    bytes.resize(3 << 20, 3_u8);
-    assert_eq!(bytes[3 << 19], 3);
+    let mut bytes = Vec::with_capacity_in(3 << 20, &large);
+    bytes.push(3_u8);
+    assert_eq!(bytes, [3]);
     assert!(Vec::<u8, _>::new_in(&large).try_reserve(isize::MAX as usize - 4096).is_err());
 }
 
