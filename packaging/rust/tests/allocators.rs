@@ -25,9 +25,8 @@ impl Live {
     }
 }
 
-/// Random calls with layouts up to these, against what each block was filled with. Returns how many of the
-/// calls that grow were done in place.
-fn agrees_with_a_model(heap: impl Allocator, size_max: usize, align_max: usize, steps: u32) -> u32 {
+/// Random calls with layouts up to these, against what each block was filled with. Some grow in place.
+fn agrees_with_a_model(heap: impl Allocator, size_max: usize, align_max: usize, steps: u32) {
     let mut live: std::vec::Vec<Live> = std::vec::Vec::new();
     let mut state = 1_u64;
     let mut random = |below: usize| {
@@ -85,7 +84,7 @@ fn agrees_with_a_model(heap: impl Allocator, size_max: usize, align_max: usize, 
         unsafe { heap.deallocate(gone.block, gone.layout) };
     }
     assert!(served > steps / 20, "{served}");
-    in_place
+    assert!(in_place != 0 || cfg!(miri), "with so few steps there need be none");
 }
 
 const STEPS: u32 = if cfg!(miri) { 500 } else { 20_000 };
@@ -93,11 +92,11 @@ const STEPS: u32 = if cfg!(miri) { 500 } else { 20_000 };
 #[test]
 fn random_programs_agree_with_a_model() {
     let mut arena = Arena::new_in(Global);
-    assert_ne!(agrees_with_a_model(&arena, 10_000, 4096, STEPS), 0);
+    agrees_with_a_model(&arena, 10_000, 4096, STEPS);
     arena.reset();
-    assert_ne!(agrees_with_a_model(&arena, 10_000, 4096, STEPS), 0);
+    agrees_with_a_model(&arena, 10_000, 4096, STEPS);
     let pool = StaticPool::<[u64; 16], 60>::new();
-    assert_ne!(agrees_with_a_model(&pool, 200, 16, STEPS), 0);
+    agrees_with_a_model(&pool, 200, 16, STEPS);
     assert_eq!(pool.in_use(), 0);
 }
 
@@ -127,7 +126,8 @@ fn an_arena_uses_the_newest_blocks_bytes_again() {
     let mut bytes = Vec::with_capacity_in(3 << 20, &large);
     bytes.push(3_u8);
     assert_eq!(bytes, [3]);
-    assert!(Vec::<u8, _>::new_in(&large).try_reserve(isize::MAX as usize - 4096).is_err());
+    // Miri ends at that.
+    assert!(cfg!(miri) || Vec::<u8, _>::new_in(&large).try_reserve(isize::MAX as usize - 4096).is_err());
 }
 
 #[test]
@@ -158,13 +158,13 @@ mod of_heaps {
 
     #[test]
     fn random_programs_agree_with_a_model() {
-        assert_ne!(agrees_with_a_model(Ashlar, 200_000, 16384, STEPS), 0);
+        agrees_with_a_model(Ashlar, 200_000, 16384, STEPS);
         let heap = Heap::new(c"model", 64 * MIB);
-        assert_ne!(agrees_with_a_model(&heap, 200_000, 16384, STEPS), 0);
+        agrees_with_a_model(&heap, 200_000, 16384, STEPS);
         let small = Heap::new(c"small", 2 * MIB); // which refuses many
         agrees_with_a_model(&small, 200_000, 16384, STEPS);
         agrees_with_a_model(Heap::new(c"owned", MIB), 5000, 64, STEPS);
-        assert_ne!(agrees_with_a_model(&Arena::new_in(&heap), 10_000, 4096, STEPS), 0);
+        agrees_with_a_model(&Arena::new_in(&heap), 10_000, 4096, STEPS);
     }
 
     #[test]
