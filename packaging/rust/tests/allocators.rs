@@ -120,6 +120,11 @@ fn an_arena_uses_the_newest_blocks_bytes_again() {
     assert_eq!(&*Box::new_in(9_u64, &arena) as *const u64, first);
     let nothing = Box::new_in((), &arena);
     drop(nothing);
+    let mut many = Vec::new_in(&arena);
+    (0..5000_u64).for_each(|i| many.push(i));
+    let next = Box::new_in(7_u64, &arena);
+    assert!(*next == 7 && many.iter().enumerate().all(|(i, &n)| n == i as u64), "it moves from a full chunk");
+    drop((next, many));
     // One that has no chunk yet, and one block above all chunks.
     drop(Arena::new_in(Global));
     let large = Arena::new_in(Global);

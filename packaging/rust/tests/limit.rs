@@ -23,34 +23,38 @@ fn drop_cache(bytes: usize) {
     DROPPED.fetch_add(freed, Ordering::Relaxed);
 }
 
+/// Whether so many bytes can be had now.
+fn can_have(mib: usize) -> bool {
+    Vec::<u8>::new().try_reserve(mib * MIB).is_ok()
+}
+
+fn fill_cache() {
+    let parts = (0..25).map(|_| vec![1_u8; MIB]).collect();
+    *CACHE.lock().unwrap() = parts;
+}
+
 #[test]
 fn a_limit_refuses_after_the_caches_were_dropped() {
     assert!(!Ashlar.on_limit(None, 101));
     assert!(Ashlar.limit(64 * MIB));
-    let mut bytes: Vec<u8> = Vec::new();
-    assert!(bytes.try_reserve(100 * MIB).is_err());
-    assert!(bytes.try_reserve(30 * MIB).is_ok());
-    bytes.resize(30 * MIB, 1);
-
-    let fill = || (0..25).map(|_| vec![1_u8; MIB]).collect();
-    *CACHE.lock().unwrap() = fill();
-    let mut more: Vec<u8> = Vec::new();
-    assert!(more.try_reserve(30 * MIB).is_err(), "no function drops the cache");
-    assert!(Ashlar.on_limit(Some(drop_cache), 100));
-    assert!(more.try_reserve(30 * MIB).is_ok());
-    assert!(DROPPED.load(Ordering::Relaxed) >= 20 * MIB);
-    drop(more);
-
-    let before = DROPPED.load(Ordering::Relaxed);
-    assert!(Ashlar.on_limit(None, 0));
+    let kept = vec![1_u8; 30 * MIB];
+    let above = can_have(100);
+    fill_cache();
+    let beside_the_cache = can_have(30);
+    let is_called = Ashlar.on_limit(Some(drop_cache), 100);
+    let instead_of_the_cache = can_have(30);
+    let dropped = DROPPED.load(Ordering::Relaxed);
     CACHE.lock().unwrap().clear();
-    *CACHE.lock().unwrap() = fill();
-    assert!(more_than_is_left().is_err());
-    assert_eq!(DROPPED.load(Ordering::Relaxed), before, "it is not called any more");
+    fill_cache();
+    let is_called_no_more = Ashlar.on_limit(None, 0);
+    let beside_the_cache_again = can_have(30);
+    // First, since the message of an assertion that fails needs memory.
     assert!(Ashlar.limit(0));
-    assert!(more_than_is_left().is_ok());
-}
 
-fn more_than_is_left() -> Result<(), std::collections::TryReserveError> {
-    Vec::<u8>::new().try_reserve(100 * MIB)
+    assert!(!above && can_have(100));
+    assert!(!beside_the_cache, "no function drops it");
+    assert!(is_called && instead_of_the_cache && dropped >= 20 * MIB, "{dropped}");
+    assert!(is_called_no_more && !beside_the_cache_again);
+    assert_eq!(DROPPED.load(Ordering::Relaxed), dropped);
+    assert_eq!(kept[MIB], 1);
 }
