@@ -97,7 +97,7 @@ struct heap_bounds {
     b.stack_blocks_max = 32;
     b.settle_bytes_min = SIZE_MAX;
     b.steady_slabs = SIZE_MAX;
-    b.work_a_call = 500;
+    b.work_a_call = 800;
     return b;
   }
 

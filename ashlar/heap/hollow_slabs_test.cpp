@@ -310,7 +310,7 @@ TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
 class heap_in_a_look : public hollow_heap {
  public:
   explicit heap_in_a_look(std::size_t n)
-      : hollow_heap(64, 2 * mebibyte, heap_bounds{.work_a_call = 500}) {
+      : hollow_heap(64, 2 * mebibyte, heap_bounds{.work_a_call = 1000}) {
     if (n != 1) keep_one_in(n);
     heap.space().set_clock(delay);
     miss(2000);
@@ -537,7 +537,7 @@ TEST(HollowSlabs, ManyAreLookedAtPieceByPiece) {
 // A call that may do little looks at a part of a slab, and the next calls at the rest.
 TEST(HollowSlabs, OneIsLookedAtInParts) {
   if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
-  const auto h = std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.work_a_call = 1});
+  const auto h = std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.work_a_call = 500});
   h->keep_one_in(64);
   h->heap.trim();
   h->fill_again();

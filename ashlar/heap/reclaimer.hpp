@@ -320,8 +320,11 @@ class reclaimer {
   /// one is next. A place of class 0 where `left` is spent before.
   [[nodiscard]] slab_place next_slab(work& left) noexcept {
     const slab_place place = pages_.next_slab(cursor_, left);
-    if (place != cursor_) seen_pages_ = 0;
     cursor_ = place.is_end() ? slab_place{} : place;
+    if (place.size_class != 0 && place != begun_) {
+      begun_ = place;
+      seen_pages_ = 0;
+    }
     return place;
   }
   /// Effects: the cursor passes the slab, which it is at.
@@ -468,7 +471,8 @@ class reclaimer {
   const held_bytes& held_;
   typename ranked<Mutex, lock_rank::slabs>::type mutex_;  ///< one thread at a time looks into slabs
   slab_place cursor_;
-  std::uint32_t seen_pages_ = 0;  ///< of the slab at the cursor
+  slab_place begun_;              ///< the last slab that was looked at
+  std::uint32_t seen_pages_ = 0;  ///< of that slab; 0: the cursor has passed it
   bool is_busy_ = false;          ///< a miss is at work, and may have opened the lock
 
   // Age and idleness.

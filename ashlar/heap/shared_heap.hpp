@@ -299,7 +299,8 @@ class shared_heap {
     left.spend<space_type>(turn::block_taken, got);
     if (got == 0) {
       const std::size_t bytes = reclaimer_.before_growth(cached, classes::shape(c).pages, left);
-      count = std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count);
+      count = left.turns_left(turn::block_taken,
+                              std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count));
       got = centrals_[c].take(pages_, out, count, growth::allowed, left);
       if (got == 0 && reclaimer_.sort_all(cached))
         got = centrals_[c].take(pages_, out, count, growth::allowed, left);
