@@ -14,16 +14,13 @@ work=$folder/crate-work  # FOLDER may have other files
 rm -rf "$work" "$folder"/ashlar-*.crate
 mkdir -p "$work/ashlar"
 cp -r packaging/rust/. LICENSE "$work/ashlar"
-# Not libashlar's xmalloc: another library of the program may have functions of that name. What threads of libashlar need
-# of it is runtime/created_blocks.cpp.
-{
-  sed -nE '/^set\((posix|linux|shared)_sources/,/\)$/p' ashlar/CMakeLists.txt | grep -oE '[a-z_]+/[a-z_]+\.cpp'
-  echo runtime/created_blocks.cpp
-} >"$work/ashlar/sources.txt"
+# Not libashlar's xmalloc: another library of the program may have functions of that name.
+sed -nE '/^set\((posix|linux|shared|libashlar)_sources/,/\)$/p' ashlar/CMakeLists.txt |
+  grep -oE '[a-z_]+/[a-z_]+\.cpp' | grep -vE '^adapt/x' >"$work/ashlar/sources.txt"
 while read -r file; do
   mkdir -p "$work/ashlar/cpp/$(dirname "$file")"
   cp "$file" "$work/ashlar/cpp/$file"
-done < <(find ashlar/{core,pool,arena,heap,os,fault,check,runtime,adapt} -name '*.h' -o -name '*.hpp' |
+done < <(find ashlar/{core,pool,arena,heap,os,fault,check,runtime,instance,adapt} -name '*.h' -o -name '*.hpp' |
   grep -v _test; sed 's|^|ashlar/|' "$work/ashlar/sources.txt")
 # --no-verify: tests/packages builds it.
 cargo package --quiet --allow-dirty --no-verify --locked --manifest-path "$work/ashlar/Cargo.toml" \

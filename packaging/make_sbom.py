@@ -70,7 +70,7 @@ def main() -> None:
     crate = next(file.name for file in files if file.suffix == ".crate")
     for name, version in re.findall(r'name = "(\S+)"\nversion = "(\S+)"\nsource', lock):
         packages.append(package(name, version, "MIT OR Apache-2.0", **purl(f"cargo/{name}@{version}")))
-        relate(name, "BUILD_DEPENDENCY_OF", crate)
+        relate(name, "OPTIONAL_DEPENDENCY_OF" if name == "allocator-api2" else "BUILD_DEPENDENCY_OF", crate)
 
     created = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
     content = json.dumps(packages, sort_keys=True).encode()

@@ -1,4 +1,4 @@
-//! Compiles the library's C++ sources, and the functions that `src/heap.rs` calls.
+//! Compiles the library's C++ sources, and the functions that `src/heap.rs` and `src/heap_instance.rs` call.
 
 #[cfg(not(feature = "heap"))]
 fn main() {}
@@ -9,6 +9,7 @@ fn main() {
 
     println!("cargo:rerun-if-changed=cpp");
     println!("cargo:rerun-if-changed=src/global_alloc.cpp");
+    println!("cargo:rerun-if-changed=src/heap_instance.cpp");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         panic!("ashlar: the heap is for Linux");
     }
@@ -28,6 +29,7 @@ fn main() {
         .define("NDEBUG", None)
         .include("cpp")
         .file("src/global_alloc.cpp")
+        .file("src/heap_instance.cpp")
         .files(sources.lines().map(|source| format!("cpp/ashlar/{source}")))
         .warnings(false)
         .compile("ashlar_rust");

@@ -1,4 +1,5 @@
 // `ashlar diff`, and what `ashlar report --text` says of growth, as a user meets them.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -205,6 +206,31 @@ TEST_F(Diff, AboveTheLimitTheStatusIsOne) {
   EXPECT_TRUE(contains(said("err"), "the temporaries grew by 4, more than 3")) << said("err");
   EXPECT_EQ(status_of({"--by", "temporaries", "--fail-above", "3"}, "a.atrace", "b.atrace"), 0);
   EXPECT_EQ(status_of({"--fail-above", "0"}, "a.atrace", "a.atrace"), 0);
+}
+
+// The call sites that grew are notes, and above the limit errors.
+TEST_F(Diff, WhatGrewIsForOtherReadersToo) {
+  write_both();
+  const words both{"a.atrace", "b.atrace"};
+  const auto said_of = [&](words options) {
+    options.insert(options.begin(), "diff");
+    options.insert(options.end(), both.begin(), both.end());
+    return command(options).out;
+  };
+  const std::string within = said_of({"--for=github"});
+  EXPECT_TRUE(within.starts_with("::notice title=ashlar growth::4.9 KiB at the peak more, "))
+      << within;
+  EXPECT_EQ(std::count(within.begin(), within.end(), '\n'), 2) << "what shrank is none: " << within;
+  const std::string one = said_of({"--for=github", "--rows=1"});
+  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 1) << one;
+  EXPECT_TRUE(said_of({"--for=github", "--fail-above=0"}).starts_with("::error ")) << said("out");
+  EXPECT_TRUE(contains(said_of({"--for=junit"}), R"(tests="2" failures="0")")) << said("out");
+  EXPECT_TRUE(contains(said_of({"--for=junit", "--fail-above=0"}), R"(tests="2" failures="2")"));
+  const auto log = nlohmann::json::parse(said_of({"--for=sarif"}));
+  EXPECT_EQ(log.at("runs")[0].at("results").size(), 2u) << log;
+  EXPECT_EQ(log.at("runs")[0].at("results")[0].at("ruleId"), "growth");
+  EXPECT_TRUE(contains(command({"diff", "--for=junit", "a.atrace", "a.atrace"}).out,
+                       R"(tests="1" failures="0")"));
 }
 
 TEST_F(Diff, WhatCannotBeComparedIsNamed) {

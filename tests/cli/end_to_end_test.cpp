@@ -434,7 +434,7 @@ TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
   if (ASHLAR_HAS_LIBDW) {
     EXPECT_EQ(first["found"]["frames"][0]["line"], 11);
   }
-  ASSERT_EQ(command({"check", "--log", "f.json", "--json=f.sarif", "--sarif"}).exit_status(), 1);
+  ASSERT_EQ(command({"check", "--log", "f.json", "--for", "sarif=f.sarif"}).exit_status(), 1);
   const auto log = nlohmann::json::parse(read_file(path("f.sarif")));
   EXPECT_EQ(log.at("version"), "2.1.0");
   const auto& results = log.at("runs")[0].at("results");
@@ -449,7 +449,33 @@ TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
         place.at("artifactLocation").at("uri").get<std::string>().ends_with("/faulty_program.c"))
         << place;
   }
-  EXPECT_EQ(command({"check", "--sarif", "--", faulty_program}).exit_status(), 2);
+  // An annotation has the file and the line, and its standard output nothing else.
+  const ended annotated = command({"check", "--log", "f.json", "--for=github"});
+  EXPECT_EQ(annotated.exit_status(), 1);
+  EXPECT_TRUE(annotated.out.starts_with("::error ")) << annotated.out;
+  EXPECT_EQ(std::count(annotated.out.begin(), annotated.out.end(), '\n'), 2) << annotated.out;
+  if (ASHLAR_HAS_LIBDW) {
+    EXPECT_TRUE(contains(annotated.out, "faulty_program.c,line=11,title=ashlar double_free::"))
+        << annotated.out;
+  }
+  for (int again = 0; again < 2; ++again)  // it is replaced as any other output
+    EXPECT_EQ(command({"check", "--log", "f.json", "--for", "junit=f.xml"}).exit_status(), 1);
+  EXPECT_TRUE(contains(read_file(path("f.xml")),
+                       R"(<testsuite name="ashlar check" tests="2" failures="2")"))
+      << read_file(path("f.xml"));
+  const std::pair<words, const char*> wrong[] = {
+      {{"--for", "pdf"}, "--for 'pdf': the formats are sarif, junit and github"},
+      {{"--for", "benchmark"}, "--for 'benchmark': the formats are sarif, junit and github"},
+      {{"--for", "junit="}, "--for junit=: a file's name is missing"},
+      {{"--for", "junit", "--json"}, "--for and --json write the same"},
+      {{"--for", "junit=none/f.xml"}, "--for none/f.xml: cannot write there: "}};
+  for (const auto& [options, message] : wrong) {
+    words line{"check", "--log", "f.json"};
+    line.insert(line.end(), options.begin(), options.end());
+    const ended refused = command(line);
+    EXPECT_EQ(refused.exit_status(), 2) << message;
+    EXPECT_TRUE(contains(refused.err, message)) << refused.err;
+  }
   const ended of_log = command({"check", "--log", "f.json"});
   EXPECT_EQ(of_log.exit_status(), 1);
   EXPECT_TRUE(contains(of_log.out, " drop_order")) << of_log.out;

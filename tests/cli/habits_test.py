@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 TRACE = """ashlar-trace-text 1
 header program /bin/true
@@ -140,6 +141,31 @@ def try_files(all_options: dict[str, list[str]], has_library: bool) -> None:
                 expect(forced.returncode == written.returncode and FOREIGN not in file.read_text("latin-1"), whole, "--force", forced)
 
 
+def try_formats() -> None:
+    """--for FORMAT: a reader of each format reads it, and FILE has what standard output has."""
+    for name in ("check", "leaks", "diff", "report"):
+        for kind in ("sarif", "junit", "github", *(["benchmark"] if name == "report" else [])):
+            words = [name, *JSON_LINES[name].replace("--text", "").split()]
+            told = ashlar(*words, f"--for={kind}")
+            written = ashlar(*words, "--for", f"{kind}=made.{kind}")
+            expect(told.returncode == written.returncode == (name == "check"), [*words, kind], "fails", told)
+            expect(pathlib.Path(f"made.{kind}").read_text("latin-1") == told.stdout, [*words, kind], "differs from the file", told)
+            if kind == "junit":
+                suites = xml.etree.ElementTree.fromstring(told.stdout)
+                cases = suites.findall("testsuite/testcase")
+                expect(suites.tag == "testsuites" and cases and all(case.get("name") and case.get("classname") for case in cases)
+                       and suites[0].get("tests") == str(len(cases))
+                       and suites[0].get("failures") == str(len(suites.findall("testsuite/testcase/failure"))),
+                       [*words, kind], "no JUnit", told)
+            elif kind == "github":
+                expect(re.fullmatch(r"(::(error|warning|notice) (file=[^:,]+,)?(line=\d+,)?title=ashlar [^:,]+::.+\n)*", told.stdout)
+                       is not None, [*words, kind], "no annotations", told)
+            else:
+                found = json.loads(told.stdout)
+                expect(found["version"] == "2.1.0" if kind == "sarif" else all(value["unit"] for value in found),
+                       [*words, kind], "not its JSON", told)
+
+
 def try_inputs() -> None:
     for line in INPUT_LINES:
         *words, file = line.split()
@@ -187,6 +213,7 @@ def main() -> None:
     all_options = commands()
     try_names(all_options, checkout)
     try_files(all_options, bool(sys.argv[4]))
+    try_formats()
     try_inputs()
     expect("\x1b[" in errors_on_terminal() and "\x1b[" not in errors_on_terminal(NO_COLOR="1") + errors_on_terminal(TERM="dumb")
            and "\x1b[" not in ashlar("nonesuch").stderr, "colours", "are not for a terminal alone")

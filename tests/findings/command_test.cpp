@@ -89,12 +89,11 @@ TEST_F(Findings, ALeakIsFirstAndALauncherHidesNothing) {
 }
 
 // What the schema of SARIF 2.1.0 requires: a version, runs with a tool's name, messages with text.
-TEST_F(Findings, AreSarifToo) {
+TEST_F(Findings, AreForOtherReadersToo) {
   if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   record("slack_records", "planted_c");
   const int line = line_of("malloc(sizeof *r); /* planted: slack */", "planted.c");
-  ASSERT_EQ(ashlar({"report", "--text", "--json=found.sarif", "--sarif", "run.atrace"}), 0)
-      << said("err");
+  ASSERT_EQ(ashlar({"report", "--for", "sarif=found.sarif", "run.atrace"}), 0) << said("err");
   const json log = json::parse(said("found.sarif"));
   EXPECT_EQ(log.at("version"), "2.1.0");
   ASSERT_EQ(log.at("runs").size(), 1u);
@@ -108,8 +107,26 @@ TEST_F(Findings, AreSarifToo) {
   EXPECT_EQ(place.at("region").at("startLine"), line) << log;
   const std::string uri = place.at("artifactLocation").at("uri");
   EXPECT_TRUE(uri.starts_with("file:///") && uri.ends_with("/planted.c")) << uri;
-  EXPECT_EQ(command({"report", "--sarif", "run.atrace"}).exit_status(), 2);
-  ASSERT_EQ(ashlar({"leaks", "--trace", "run.atrace", "--json=held.sarif", "--sarif"}), 0);
+  ASSERT_EQ(ashlar({"report", "--for=github", "run.atrace"}), 0) << said("err");
+  EXPECT_TRUE(said("out").starts_with("::notice file=")) << said("out");
+  EXPECT_TRUE(
+      contains(said("out"), "/planted.c,line=" + std::to_string(line) + ",title=ashlar slack::"))
+      << said("out");
+  ASSERT_EQ(ashlar({"report", "--for=junit", "run.atrace"}), 0) << said("err");
+  EXPECT_TRUE(contains(said("out"), R"(tests="1" failures="0")")) << said("out");
+  // What github-action-benchmark demands of each: a name, a unit, a number.
+  for (int again = 0; again < 2; ++again)  // it is replaced as any other output
+    ASSERT_EQ(ashlar({"report", "--for", "benchmark=found.json", "run.atrace"}), 0) << said("err");
+  const json values = json::parse(said("found.json"));
+  ASSERT_GE(values.size(), 4u) << values;
+  for (const json& value : values) {
+    EXPECT_TRUE(value.at("name").get<std::string>().starts_with("planted_c: ")) << value;
+    EXPECT_TRUE(value.at("unit").is_string() && value.at("value").is_number()) << value;
+    EXPECT_TRUE(contains(value.at("name"), "held") || value.at("value") > 0) << value;
+  }
+  EXPECT_EQ(command({"report", "--for=benchmark", "-o", "page.html", "run.atrace"}).exit_status(),
+            2);
+  ASSERT_EQ(ashlar({"leaks", "--trace", "run.atrace", "--for", "sarif=held.sarif"}), 0);
   const json held = json::parse(said("held.sarif")).at("runs")[0].at("results");
   ASSERT_FALSE(held.empty());
   EXPECT_EQ(held[0].at("ruleId"), "held");

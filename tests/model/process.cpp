@@ -88,7 +88,7 @@ class process_face {
 
   static void look(const block& b) {
     require(xusable_size(b.address) == b.usable, [&b] { return "usable size: " + describe(b); });
-    require(runtime::the_heap.owns(b.address), [&b] { return "not its own: " + describe(b); });
+    require(runtime::holds(b.address), [&b] { return "not its own: " + describe(b); });
   }
 
   static void rarely(draw d) {

@@ -56,12 +56,20 @@ def main() -> None:
     crate = use / packed.name.removesuffix(".crate")
     fetched = subprocess.run(["cargo", "fetch", "--quiet", "--locked"], cwd=crate, check=False).returncode == 0
     if not fetched:
-        print("cargo cannot fetch the crate cc, which compiles the library's sources")
+        print("cargo cannot fetch the crates cc, which compiles the library's sources, and allocator-api2")
         sys.exit(77)
     shared = {"CARGO_TARGET_DIR": str(use / "target"), "CARGO_NET_OFFLINE": "true"}
-    print(run("cargo", "test", "--locked", folder=crate, **shared))
-    # The pools alone need no C++ compiler.
-    print(run("cargo", "test", "--locked", "--no-default-features", folder=crate, CXX="/nonexistent", **shared))
+    # Its own, the examples of its documentation among them.
+    print(run("cargo", "test", "--locked", "--all-features", folder=crate, **shared))
+    said = run("cargo", "run", "--locked", "--quiet", "--all-features", "--example", "tenants", folder=crate, **shared)
+    if said.count("Ok(") != 2 or said.count("budget is used up") != 1:
+        sys.exit(f"crate: the example says: {said}")
+    # Pools and arenas alone need no C++ compiler.
+    for features in ([], ["--features", "allocator-api2"]):
+        print(run("cargo", "test", "--locked", "--no-default-features", *features, folder=crate, CXX="/nonexistent", **shared))
+    run("cargo", "doc", "--locked", "--all-features", "--no-deps", folder=crate, RUSTDOCFLAGS="-D warnings", **shared)
+    if shutil.which("cargo-clippy"):
+        run("cargo", "clippy", "--locked", "--all-features", "--all-targets", "--", "-D", "warnings", folder=crate, **shared)
     # Tags of a program on Rust's default allocator. A Vec of cargo's test that runs beside it has none.
     if options.drop_in:
         figures = use / "figures.json"
@@ -69,7 +77,7 @@ def main() -> None:
             f'target.x86_64-unknown-linux-gnu.runner="env LD_PRELOAD={options.drop_in} ASHLAR_SAMPLE=1 ASHLAR_STATS_FILE={figures}"',
             folder=crate, CXX="/nonexistent", **shared)
         live = {tag["tag"]: tag["live_bytes"] for tag in json.loads(figures.read_text())["tags"]}
-        if live["thread"] != 5000 or live["inner"] != 12_000 or not 20_000 <= live["outer"] < 30_000:
+        if live["thread"] != 5000 or live["guard"] != 4000 or live["inner guard"] != 2000 or live["inner"] != 12_000 or not 20_000 <= live["outer"] < 30_000:
             sys.exit(f"crate: these tags were expected otherwise: {live}")
     installed = subprocess.run(["rustup", "target", "list", "--installed"], check=False, capture_output=True, text=True)
     if BARE_METAL in installed.stdout:

@@ -1,7 +1,9 @@
 // `ashlar export`: the call stacks of a recording, for pprof and for flame graph tools.
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <tests/support/command_in_folder.hpp>
 #include <utility>
@@ -72,6 +74,51 @@ TEST_F(Export, ARecordingBecomesAProfileForSpeedscope) {
   }
 }
 
+// What dh_view.js of Valgrind demands: its fields, frames that are there, and no calls twice.
+TEST_F(Export, ARecordingBecomesAFileForDhatsViewer) {
+  using json = nlohmann::json;
+  record({"--stacks"});
+  for (int again = 0; again < 2; ++again)  // it is replaced as any other output
+    ASSERT_EQ(ashlar({"export", "--format", "dhat", "-o", "run.dhat", "run.atrace"}), 0)
+        << said("err");
+  const json file = json::parse(support::read_file(path("run.dhat")));
+  EXPECT_EQ(file.at("dhatFileVersion"), 2);
+  for (const char* const name : {"mode", "verb", "tu", "Mtu", "cmd"})
+    EXPECT_FALSE(file.at(name).get<std::string>().empty()) << name;
+  EXPECT_EQ(file.at("bklt"), true);
+  EXPECT_EQ(file.at("bkacc"), false);
+  EXPECT_GT(file.at("pid"), 0);
+  EXPECT_GT(file.at("tuth"), 0);
+  EXPECT_LE(file.at("tg"), file.at("te"));
+  const json& frames = file.at("ftbl");
+  EXPECT_EQ(frames.at(0), "[root]");
+  std::set<json> sequences;
+  std::uint64_t blocks = 0, at_peak = 0, at_end = 0;
+  bool has_main = false;
+  for (const json& point : file.at("pps")) {
+    const auto figure = [&](const char* name) { return point.at(name).get<std::uint64_t>(); };
+    EXPECT_TRUE(sequences.insert(point.at("fs")).second) << point;
+    for (const json& number : point.at("fs"))
+      has_main |= frames.at(number.get<std::size_t>()).get<std::string>().starts_with("main in ");
+    EXPECT_GE(figure("tb"), figure("mb"));
+    EXPECT_GE(figure("mb"), std::max(figure("gb"), figure("eb"))) << point;
+    EXPECT_GE(figure("tbk"), std::max({figure("mbk"), figure("gbk"), figure("ebk")})) << point;
+    EXPECT_LE(figure("tl"), figure("tbk") * file.at("te").get<std::uint64_t>() + figure("tbk"));
+    blocks += figure("tbk");
+    at_peak += figure("gb");
+    at_end += figure("eb");
+  }
+  EXPECT_TRUE(has_main);
+  ASSERT_EQ(ashlar({"report", "--text", "--json", "run.atrace"}), 0) << said("err");
+  const json report = json::parse(said("out"));
+  EXPECT_EQ(at_peak, report.at("peak").at("bytes"));
+  EXPECT_EQ(blocks, report.at("births"));
+  EXPECT_EQ(at_end, report.at("live_at_end").at("bytes"));
+  EXPECT_EQ(
+      command({"export", "--format", "dhat", "--figure", "peak_space", "run.atrace"}).exit_status(),
+      2);
+}
+
 TEST_F(Export, ARecordingBecomesAProfile) {
   record({"--stacks"});
   ASSERT_EQ(ashlar({"export", "run.atrace", "-o", "run.pb"}), 0) << said("err");
@@ -95,6 +142,18 @@ TEST_F(Export, ARecordingBecomesATimeLine) {
   record({});  // without calls there are live bytes still
   ASSERT_EQ(ashlar({"export", "--format", "perfetto", "run.atrace", "-o", "run.json"}), 0);
   EXPECT_FALSE(contains(support::read_file(path("run.json")), "held: "));
+}
+
+// Not at a line of the standard library, which no pull request has.
+TEST_F(Export, AnAnnotationIsAtTheLineOfTheProgram) {
+  record({"--stacks"});
+  ASSERT_EQ(ashlar({"record", "--stacks", "-o", "none.atrace", "--", "/bin/true"}), 0);
+  for (const words& line : {words{"leaks", "--trace", "run.atrace", "--for=github"},
+                            words{"diff", "none.atrace", "run.atrace", "--for=github"}}) {
+    ASSERT_EQ(ashlar(line), 0) << said("err");
+    EXPECT_TRUE(contains(said("out"), "/planted_leak.cpp,line=17,title=ashlar ")) << said("out");
+    EXPECT_FALSE(contains(said("out"), "/new_allocator.h")) << said("out");
+  }
 }
 
 TEST_F(Export, WhatCannotBeExportedIsNamed) {

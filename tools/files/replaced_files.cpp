@@ -124,8 +124,9 @@ bool is_of_ashlar(const std::string& path) {
       "\x89"
       "A",
       "ashlar-trace-text ", "label,allocator,library,", ".TH ASHLAR"};
-  constexpr std::string_view words[] = {"hosen by ashlar tune", "<title>ashlar ",
-                                        ": allocators compared</title>"};
+  constexpr std::string_view words[] = {
+      "hosen by ashlar tune",       "<title>ashlar ", ": allocators compared</title>",
+      "<testsuites name=\"ashlar ", "title=ashlar ",  "\"extra\": \"ashlar "};
   return std::any_of(std::begin(first_words), std::end(first_words),
                      [&](std::string_view each) { return begin.starts_with(each); }) ||
          std::any_of(std::begin(words), std::end(words),

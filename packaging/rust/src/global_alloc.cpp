@@ -1,4 +1,4 @@
-// global_alloc.cpp: the functions that lib.rs calls: the process heap, by the rules of Rust's GlobalAlloc.
+// global_alloc.cpp: the functions that heap.rs calls: the process heap, by the rules of Rust's GlobalAlloc.
 // Requires of all: no size is 0, an alignment is a power of two, a block came from here. None throws.
 #include <cstddef>
 #include <cstring>
@@ -35,6 +35,10 @@ void* ashlar_rust_realloc(void* block, std::size_t size) noexcept {
   return c_rules::reallocate(block, size, "realloc");
 }
 
-static_assert(block_granule == 16, "lib.rs says which blocks ashlar_rust_realloc takes");
+std::size_t ashlar_rust_usable_size(const void* block) noexcept {
+  return c_rules::usable_size(block, "usable_size");
+}
+
+static_assert(block_granule == 16, "heap.rs says which blocks ashlar_rust_realloc takes");
 
 }  // extern "C"

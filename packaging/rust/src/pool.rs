@@ -1,14 +1,15 @@
 //! Pools whose storage is in the object.
+use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::hint;
-use core::mem::{self, ManuallyDrop, MaybeUninit};
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// An object, or the number of the next free block.
-union Block<T> {
+pub(crate) union Block<T> {
     _object: ManuallyDrop<T>,
     next: usize,
 }
@@ -37,6 +38,8 @@ struct State {
 /// drop(message);
 /// assert_eq!(MESSAGES.in_use(), 0);
 /// ```
+///
+/// With the feature `allocator-api2`, `&MESSAGES` is an allocator: whatever fits into a block gets one.
 pub struct StaticPool<T, const N: usize> {
     is_locked: AtomicBool,
     state: UnsafeCell<State>,
@@ -47,6 +50,8 @@ pub struct StaticPool<T, const N: usize> {
 unsafe impl<T: Send, const N: usize> Sync for StaticPool<T, N> {}
 
 impl<T, const N: usize> StaticPool<T, N> {
+    pub(crate) const BLOCK: Layout = Layout::new::<Block<T>>();
+
     /// An empty pool. O(1): the blocks are not touched before they are used.
     pub const fn new() -> Self {
         Self {
@@ -63,24 +68,7 @@ impl<T, const N: usize> StaticPool<T, N> {
 
     /// Moves `value` into a block. If all `N` are in use, returns the value. O(1).
     pub fn create(&self, value: T) -> Result<PoolBox<'_, T, N>, T> {
-        let taken = self.with(|state| {
-            let number = state.free.min(state.fresh);
-            if number == N {
-                return None;
-            }
-            // SAFETY: it is one of the N blocks.
-            let block = unsafe { self.first_block().add(number) };
-            if number == state.fresh {
-                state.fresh += 1;
-            } else {
-                // SAFETY: what is on the list has a number in it.
-                state.free = unsafe { (*block).next };
-            }
-            state.in_use += 1;
-            state.peak = state.peak.max(state.in_use);
-            NonNull::new(block)
-        });
-        match taken {
+        match self.take() {
             None => Err(value),
             Some(block) => {
                 let object = block.cast::<T>();
@@ -106,15 +94,44 @@ impl<T, const N: usize> StaticPool<T, N> {
         self.with(|state| state.peak)
     }
 
-    fn give(&self, object: NonNull<T>) {
+    /// A block that nobody else has.
+    pub(crate) fn take(&self) -> Option<NonNull<Block<T>>> {
         self.with(|state| {
-            let block = object.cast::<Block<T>>().as_ptr();
-            let number = (block as usize - self.first_block() as usize) / mem::size_of::<Block<T>>();
-            // SAFETY: the object is gone, and the block is one of this pool.
+            let number = state.free.min(state.fresh);
+            if number == N {
+                return None;
+            }
+            // SAFETY: it is one of the N blocks.
+            let block = unsafe { self.first_block().add(number) };
+            if number == state.fresh {
+                state.fresh += 1;
+            } else {
+                // SAFETY: what is on the list has a number in it.
+                state.free = unsafe { (*block).next };
+            }
+            state.in_use += 1;
+            state.peak = state.peak.max(state.in_use);
+            NonNull::new(block)
+        })
+    }
+
+    /// Takes a block back that nobody uses any more.
+    pub(crate) fn give(&self, block: NonNull<Block<T>>) {
+        self.with(|state| {
+            let block = self.whole(block).as_ptr();
+            // SAFETY: it is one of the N blocks.
             unsafe { (*block).next = state.free };
-            state.free = number;
+            state.free = (block as usize - self.first_block() as usize) / Self::BLOCK.size();
             state.in_use -= 1;
         });
+    }
+
+    /// The block at an address, as the pool's pointer: that of a Box may be for the object's bytes alone.
+    pub(crate) fn whole(&self, block: NonNull<Block<T>>) -> NonNull<Block<T>> {
+        let first = self.first_block().cast::<u8>();
+        let place = first.wrapping_add(block.as_ptr() as usize - first as usize);
+        // SAFETY: it is where the block is.
+        unsafe { NonNull::new_unchecked(place.cast()) }
     }
 
     fn first_block(&self) -> *mut Block<T> {
@@ -161,7 +178,7 @@ impl<T, const N: usize> PoolBox<'_, T, N> {
         let this = ManuallyDrop::new(this);
         // SAFETY: nobody reads the object again.
         let object = unsafe { this.object.as_ptr().read() };
-        this.pool.give(this.object);
+        this.pool.give(this.object.cast());
         object
     }
 }
@@ -193,7 +210,7 @@ impl<T, const N: usize> Drop for PoolBox<'_, T, N> {
         struct Gives<'a, T, const N: usize>(&'a StaticPool<T, N>, NonNull<T>);
         impl<T, const N: usize> Drop for Gives<'_, T, N> {
             fn drop(&mut self) {
-                self.0.give(self.1);
+                self.0.give(self.1.cast());
             }
         }
         let gives = Gives(self.pool, self.object);

@@ -26,3 +26,26 @@ fn closures_run_in_tags() {
     std::mem::forget(inner);
     keep(100);
 }
+
+#[test]
+fn tags_end_where_they_are_dropped() {
+    let outer = ashlar::Tag::enter(c"guard");
+    keep(3);
+    {
+        let _inner = ashlar::Tag::enter(c"inner guard");
+        keep(2);
+    }
+    let moved = std::hint::black_box([outer]);
+    keep(1);
+    drop(moved);
+    keep(50);
+    // One that is forgotten stays, and the next ones are in it.
+    thread::spawn(|| {
+        std::mem::forget(ashlar::Tag::enter(c"forgotten"));
+        keep(1);
+        ashlar::with_tag(c"in the forgotten", || keep(1));
+        keep(1);
+    })
+    .join()
+    .unwrap();
+}

@@ -17,10 +17,9 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/fault_report.hpp"
-#include "tools/cli/sarif.hpp"
+#include "tools/cli/results.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
-#include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/measure/allocator_list.hpp"
 #include "tools/measure/child_process.hpp"
@@ -34,7 +33,7 @@ struct fault_options {
   std::vector<std::string> command;
   std::string log;        // what was written before; empty: a program is run
   std::string json_path;  // empty: none
-  bool sarif = false;     // instead of objects a line
+  std::string format;     // instead of objects a line; empty: none
   bool goes_on = false;
 };
 
@@ -47,6 +46,7 @@ Examples:
   ashlar check -- ./server --once
   ashlar check --continue --json=faults.json -- ./server --once
   ashlar check --log server.log
+  ashlar check --for junit=faults.xml -- ./tests
 
 Environment: docs/checks.md has the variables; ASHLAR_CHECK and ASHLAR_FAULT_* are set here.
 
@@ -67,27 +67,26 @@ std::map<std::string, std::string> faults_in(const std::string& folder) {
   return logs;
 }
 
-// `lines`: named_faults::json. Returns: the same as SARIF, where that is asked for. The place of a fault
+// `lines`: named_faults::json. Returns: the same for other readers, where that is asked for. The place of a fault
 // is its first line that is known.
 std::string output_of(const std::string& lines, const fault_options& options) {
-  if (!options.sarif) return lines;
-  std::vector<sarif_result> results;
+  if (options.format.empty()) return lines;
+  std::vector<result> results;
   std::istringstream in(lines);
   for (std::string line; std::getline(in, line);) {
     const nlohmann::json fault = nlohmann::json::parse(line, nullptr, false);
     if (!fault.is_object()) continue;
-    sarif_result result{
-        fault.value("kind", "fault"), "error", fault.value("message", "a fault"), {}};
+    result one{fault.value("kind", "fault"), "error", fault.value("message", "a fault"), {}};
     for (const char* const from : {"", "found", "freed", "allocated"}) {
       const nlohmann::json of = *from == '\0' ? fault : fault.value(from, nlohmann::json::object());
       for (const nlohmann::json& frame : of.value("frames", nlohmann::json::array()))
-        if (result.source.empty() && frame.contains("source") && frame.contains("line"))
-          result.source = fmt::format("{}:{}", frame["source"].get<std::string>(),
-                                      frame["line"].get<std::uint64_t>());
+        if (one.source.empty() && frame.contains("source") && frame.contains("line"))
+          one.source = fmt::format("{}:{}", frame["source"].get<std::string>(),
+                                   frame["line"].get<std::uint64_t>());
     }
-    results.push_back(std::move(result));
+    results.push_back(std::move(one));
   }
-  return files::json_text(sarif_log(results), 2) + "\n";
+  return results_text(options.format, "check", results);
 }
 
 void tell_what_is_missing(const named_faults& named) {
@@ -109,7 +108,7 @@ command_end check_program(const fault_options& options) {
   const std::string program = measure::find_program(options.command.front());
   const std::string library = measure::find_ashlar_library();
   files::replaced_files files({program, library});
-  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+  if (!options.json_path.empty()) files.prepare(option_of_path(options.format), options.json_path);
 
   const measure::signal_watch watch;
   const files::scratch_directory scratch;
@@ -163,7 +162,7 @@ command_end check_program(const fault_options& options) {
 // command_error.
 command_end check_log(const fault_options& options) {
   files::replaced_files files({options.log});
-  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+  if (!options.json_path.empty()) files.prepare(option_of_path(options.format), options.json_path);
   trace::source_lines sources;
   const named_faults named = name_frames(files::read_input(options.log), sources, stdout);
   print_beside(files, named.text);
@@ -185,13 +184,12 @@ void add_check(command_parser& to) {
       check.file("--log", with->log, "What the library wrote of faults, as text or JSON");
   check.json(with->json_path,
              "The faults, too: a JSON object a line, with function, file and line");
-  check.flag("--sarif", with->sarif, "With --json: as SARIF 2.1.0, for code hosts and editors");
+  check.value("--for", "FORMAT[=FILE]", with->format, results_help);
   check.flag("--continue", with->goes_on, "The program goes on after faults that allow it")
       .excludes(log);
   check.takes_program();
   check.ends([&check, with]() -> command_end {
-    if (with->sarif && with->json_path.empty())
-      throw command_error(status_usage, "--sarif is for the JSON: check --json --sarif");
+    take_format(with->format, with->json_path);
     if (with->log.empty()) {
       with->command = check.program();
       return check_program(*with);

@@ -92,13 +92,16 @@ inline void print_beside(const files::replaced_files& files, const std::string& 
   std::fflush(stdout);
 }
 
-// Effects: prints the text; writes the JSON where --json asks for it (`path`).
+// Effects: prints the text; writes the JSON where `option` asks for it (`path`).
 template <class Json, class Text>
-void print_report(const std::string& path, Json make_json, Text make_text) {
+void print_report(const std::string& path, Json make_json, Text make_text,
+                  const char* option = "--json") {
   files::replaced_files files;
   if (!path.empty()) {
-    files.prepare("--json", path);
-    files.commit({make_json() + "\n"});
+    files.prepare(option, path);
+    std::string json = make_json();
+    if (option == std::string_view("--json")) json += '\n';  // what --for writes is whole
+    files.commit({json});
   }
   if (path != "-") print_beside(files, make_text());
 }

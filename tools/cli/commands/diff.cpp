@@ -18,6 +18,7 @@
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/difference_report.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/results.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/files/json.hpp"
@@ -37,6 +38,7 @@ struct diff_options {
   std::string by = "peak";
   std::string output;  // the page; empty: none
   std::string json_path;
+  std::string format;  // instead of our own JSON; empty: none
   std::uint64_t rows = 10;
   std::uint32_t depth = most_depth;
   std::optional<std::uint64_t> fail_above;
@@ -54,6 +56,7 @@ Examples:
   ashlar diff -o diff.html before.atrace after.atrace
   ashlar diff --fail-above 1MiB --json=diff.json before.atrace after.atrace
   ashlar diff --by allocations --fail-above 1000 before.atrace after.atrace
+  ashlar diff --fail-above 1MiB --for github before.atrace after.atrace
   ashlar diff --depth 1 before.atrace after.atrace     by the function that allocates
 
 Exit status: 0; 1 where the program's figure grew by more than --fail-above; 2 for what is no trace.)";
@@ -103,22 +106,43 @@ void tell_what_has_no_name(const read_trace& before, const read_trace& after,
   tell_missing_names(lost, files_without_lines(listed));
 }
 
-// Returns: whether the figure grew by more than it may. Effects: says so.
-bool is_too_much(const difference_report& report, const diff_options& options) {
+// Returns: that the figure grew by more than it may; empty where it did not.
+std::string excess_of(const difference_report& report, const diff_options& options) {
   const sites::compared_figures& all = report.found.all;
   const measure_text& by = report.by;
   if (!options.fail_above || !all.grew(by.figure) || all.change(by.figure) <= *options.fail_above)
-    return false;
-  fmt::print(stderr, "ashlar: {} grew by {}, more than {} (--fail-above)\n", by.noun,
-             by.format(all.change(by.figure)), by.format(*options.fail_above));
-  return true;
+    return {};
+  return fmt::format("{} grew by {}, more than {} (--fail-above)", by.noun,
+                     by.format(all.change(by.figure)), by.format(*options.fail_above));
+}
+
+// Returns: the call sites whose figure grew, the most first: errors where all grew by too much.
+std::vector<result> results_of(const difference_report& report, const diff_options& options) {
+  const std::string excess = excess_of(report, options);
+  const measure_text& by = report.by;
+  std::vector<result> results;
+  for (const sites::compared_site& site : report.found.sites) {
+    if (results.size() == options.rows) break;
+    if (!site.grew(by.figure) || site.calls.empty()) continue;
+    const report::call_site from = site_for(site.calls);
+    result one{"growth", excess.empty() ? "note" : "error", {}, from.source};
+    one.message = fmt::format(
+        "{} {} more, {} before and {} now, asked for by {}", by.format(site.change(by.figure)),
+        by.label, by.format(site.before.*by.figure), by.format(site.after.*by.figure), from.name);
+    if (!excess.empty()) one.message += "; " + excess;
+    results.push_back(std::move(one));
+  }
+  if (results.empty() && !excess.empty()) results.push_back({"growth", "error", excess, {}});
+  return results;
 }
 
 // Returns: what the files are to have that were asked for: the JSON first, then the page.
 std::vector<std::string> contents_of(const difference_report& report, const diff_options& options) {
   std::vector<std::string> contents;
   if (!options.json_path.empty())
-    contents.push_back(files::json_text(difference_json(report), 2) + "\n");
+    contents.push_back(options.format.empty()
+                           ? files::json_text(difference_json(report), 2) + "\n"
+                           : results_text(options.format, "diff", results_of(report, options)));
   if (!options.output.empty()) contents.push_back(report::html_page(difference_page_data(report)));
   return contents;
 }
@@ -129,7 +153,8 @@ int diff_command(const diff_options& options) {
   const measure_text& by = measure_named(options.by);
   return with_trace_errors([&] {
     files::replaced_files files({options.before, options.after});
-    if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+    if (!options.json_path.empty())
+      files.prepare(option_of_path(options.format), options.json_path);
     if (!options.output.empty()) files.prepare("-o", options.output);
     read_trace before(options.before);
     read_trace after(options.after);
@@ -144,7 +169,10 @@ int diff_command(const diff_options& options) {
     if (!options.output.empty())
       fmt::print(stderr, "ashlar diff: {} ({})\n", options.output,
                  format_bytes(contents.back().size()));
-    return is_too_much(report, options) ? status_failed : 0;
+    const std::string excess = excess_of(report, options);
+    if (excess.empty()) return 0;
+    fmt::print(stderr, "ashlar: {}\n", excess);
+    return static_cast<int>(status_failed);
   });
 }
 
@@ -163,11 +191,15 @@ void add_diff(command_parser& to) {
       .in_bytes();
   diff.output(with->output, "Write a page about all that differs to FILE, too");
   diff.json(with->json_path, "All that differs as JSON, on standard output or into FILE");
+  diff.value("--for", "FORMAT[=FILE]", with->format, results_help);
   diff.value("--rows", "N", with->rows, "So many call sites and sizes (default 10)");
   diff.value("--depth", "N", with->depth,
              "Tell call sites apart by their N innermost functions (default: all)")
       .within(1, most_depth);
-  diff.does([with] { return diff_command(*with); });
+  diff.does([with] {
+    take_format(with->format, with->json_path);
+    return diff_command(*with);
+  });
 }
 
 }  // namespace ashlar::cli

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,6 +21,7 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/cli/trace_names.hpp"
 #include "tools/files/json.hpp"
@@ -29,6 +31,8 @@
 #include "tools/trace/call_names.hpp"
 #include "tools/trace/exported_profile.hpp"
 #include "tools/trace/heaptrack.hpp"
+#include "tools/trace/marked_counts.hpp"
+#include "tools/trace/step_counts.hpp"
 #include "tools/trace/text.hpp"
 
 namespace ashlar::cli {
@@ -60,6 +64,7 @@ Examples:
   ashlar export run.atrace -o run.pb && pprof -http=: run.pb
   ashlar export --format folded --figure alloc_space run.atrace -o run.folded && flamegraph.pl run.folded
   ashlar export --format speedscope run.atrace -o run.speedscope.json
+  ashlar export --format dhat run.atrace -o run.dhat         # then open it in Valgrind's dh_view.html
   ashlar export --format perfetto run.atrace -o run.json     # then open it at ui.perfetto.dev
   ashlar export --format text run.atrace > run.txt
   ashlar export --from-text run.txt -o run.atrace
@@ -116,16 +121,130 @@ void write_speedscope(const trace::trace_reader& reader, const trace::trace_summ
                       -1));
 }
 
+// Effects: writes what dh_view.html of Valgrind reads: of each sequence of calls, the innermost first,
+// its blocks in all, at its own peak, at the program's and at the end. Requires: the trace has calls.
+void write_dhat(trace::trace_reader& reader, trace::call_names& names, const trace::byte_sink& to) {
+  using trace::step;
+  struct point {
+    std::uint64_t births = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t most_bytes = 0;
+    std::int64_t blocks_then = 0;
+    std::uint64_t ticks = 0;  // that its blocks lived, modulo 2^64 until the end is added
+  };
+  std::vector<point> points;
+  trace::marked_counts held(0);  // of each point its bytes, then its blocks; marked at the peak
+  std::unordered_map<std::string, std::size_t> numbers;  // of frames
+  nlohmann::json frames = nlohmann::json::array({"[root]"});
+  std::map<std::vector<std::size_t>, std::size_t> places;  // of points: no two have the same calls
+  const auto place_of = [&](const std::vector<std::string>& calls) {
+    std::vector<std::size_t> sequence;
+    sequence.reserve(calls.size());
+    for (const std::string& call : calls) {
+      const auto [number, is_new] = numbers.try_emplace(call, frames.size());
+      if (is_new) frames.push_back(call);
+      sequence.push_back(number->second);
+    }
+    const auto [place, is_new] = places.try_emplace(std::move(sequence), points.size());
+    if (is_new) {
+      points.emplace_back();
+      held.add_count();
+      held.add_count();
+    }
+    return place->second;
+  };
+  std::unordered_map<std::uint32_t, std::size_t> place_of_stack;
+  for (const trace::stack_definition& stack : reader.stacks()) {
+    std::vector<std::string> calls;
+    for (const trace::named_call& call : names.of(stack)) calls.push_back(call.text());
+    place_of_stack[stack.number] = place_of(calls);
+  }
+
+  trace::step_counts all;
+  trace::lifetimes steps(reader);
+  const std::uint64_t begin = reader.times().first;
+  std::uint64_t end = begin;
+  for (step s; steps.next(s);) {
+    end = std::max(end, s.time);
+    const bool is_peak = all.count(s);
+    const bool is_birth = s.happened == step::what::birth;
+    if (!is_birth && s.happened != step::what::death) continue;
+    const auto known = place_of_stack.find(s.stack);
+    const std::size_t place =
+        known != place_of_stack.end() ? known->second : place_of({"[call stack not recorded]"});
+    point& at = points[place];
+    const auto size = static_cast<std::int64_t>(s.size);
+    held.add(2 * place, is_birth ? size : -size);
+    held.add(2 * place + 1, is_birth ? 1 : -1);
+    if (is_birth) {
+      ++at.births;
+      at.bytes += s.size;
+      at.ticks -= s.time;
+      if (held.now(2 * place) > at.most_bytes) {
+        at.most_bytes = held.now(2 * place);
+        at.blocks_then = held.now(2 * place + 1);
+      }
+    } else {
+      at.ticks += std::max(s.time, s.born_at);
+    }
+    if (is_peak) held.mark();
+  }
+
+  const double ticks_per_microsecond = static_cast<double>(reader.ticks_per_second()) / 1e6;
+  const auto microseconds = [&](std::uint64_t ticks) {
+    return static_cast<std::uint64_t>(static_cast<double>(ticks) / ticks_per_microsecond);
+  };
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [sequence, place] : places) {
+    const point& p = points[place];
+    if (p.births == 0) continue;
+    const std::int64_t blocks = held.now(2 * place + 1);
+    list.push_back({{"tb", p.bytes},
+                    {"tbk", p.births},
+                    {"tl", microseconds(p.ticks + static_cast<std::uint64_t>(blocks) * end)},
+                    {"mb", p.most_bytes},
+                    {"mbk", p.blocks_then},
+                    {"gb", held.at_mark(2 * place)},
+                    {"gbk", held.at_mark(2 * place + 1)},
+                    {"eb", held.now(2 * place)},
+                    {"ebk", blocks},
+                    {"fs", sequence}});
+  }
+  using namespace trace::header_name;
+  constexpr std::uint64_t short_lived_microseconds = 10;
+  to(files::json_text(
+      {{"ashlar", ASHLAR_CLI_VERSION},
+       {"dhatFileVersion", 2},
+       {"mode", "ashlar"},
+       {"verb", "Allocated"},
+       {"bklt", true},    // lifetimes are known,
+       {"bkacc", false},  // accesses are not
+       {"tu", "µs"},
+       {"Mtu", "s"},
+       {"tuth", short_lived_microseconds},
+       {"cmd", shell_quoted(words_of_arguments(reader.header().get(arguments)))},
+       {"pid", reader.header().number(pid, 0)},
+       {"tg", microseconds(all.peak_bytes_time - std::min(all.peak_bytes_time, begin))},
+       {"te", std::max<std::uint64_t>(1, microseconds(end - begin))},
+       {"pps", std::move(list)},
+       {"ftbl", std::move(frames)}},
+      -1));
+}
+
 void write_call_stacks(const export_options& options, const std::string& trace,
                        trace::trace_reader& reader, const trace::byte_sink& to) {
   if (reader.stacks().empty())
     throw input_error(
         fmt::format("'{}' has no calls to export: ashlar record --stacks records them", trace));
+  trace::call_names names(reader);
+  if (options.format == "dhat") {
+    write_dhat(reader, names, to);
+    return tell_missing_names(names.lost(), {});
+  }
   const auto figure =
       trace::figure_named(options.figure.empty() ? "peak_space" : options.figure).value();
   constexpr std::size_t moments = 1;
   const trace::trace_summary summary = trace::summarise(reader, moments);
-  trace::call_names names(reader);
   const auto write = options.format == "pprof"    ? trace::write_pprof
                      : options.format == "folded" ? trace::write_folded
                                                   : write_speedscope;
@@ -153,7 +272,8 @@ void import(const export_options& options, const std::string& input, const trace
 int export_one(const export_options& options, const std::string& input) {
   const bool imports = options.from_text || options.from_heaptrack;
   const bool is_text = !imports && options.format == "text";
-  if (!options.figure.empty() && (imports || is_text || options.format == "perfetto"))
+  if (!options.figure.empty() &&
+      (imports || is_text || options.format == "perfetto" || options.format == "dhat"))
     throw command_error(status_usage,
                         "--figure is for pprof and folded stacks: the others have all");
   const std::string output = options.output.empty() ? "-" : options.output;
@@ -204,9 +324,9 @@ void add_export(command_parser& to) {
                      "What ashlar record wrote; with --from-..., what is to become one");
   exported.output(with->output, "Write to FILE (default: standard output; --symbols: TRACE)");
   exported.value(
-      "--format", "pprof|folded|speedscope|perfetto|text", with->format,
+      "--format", "pprof|folded|speedscope|dhat|perfetto|text", with->format,
       "A profile for pprof (default), folded stacks for flame graph tools, a profile for "
-      "speedscope, a time line, or an event a line");
+      "speedscope or for DHAT's viewer, a time line, or an event a line");
   exported.value("--figure",
                  "alloc_objects|alloc_space|inuse_objects|inuse_space|lifetime|peak_space",
                  with->figure, "What is shown first, or alone (default: peak_space)");

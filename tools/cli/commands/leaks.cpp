@@ -22,13 +22,14 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/memory_report.hpp"
 #include "tools/cli/recorded_program.hpp"
-#include "tools/cli/sarif.hpp"
+#include "tools/cli/results.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/report/site_rows.hpp"
 #include "tools/trace/file_recorder.hpp"
 #include "tools/trace/process_memory.hpp"
 #include "tools/trace/reachability.hpp"
@@ -47,7 +48,7 @@ struct leak_options {
   std::optional<std::uint64_t> fail_above;
   bool children = false;     // the processes that the program starts, too
   bool unreachable = false;  // only what no pointer leads to
-  bool sarif = false;        // instead of our own JSON
+  std::string format;        // instead of our own JSON; empty: none
 };
 
 constexpr const char* leaks_footer =
@@ -61,6 +62,7 @@ Examples:
   ashlar leaks -- ./server --once
   ashlar leaks --fail-above 64KiB --json=leaks.json -- ./tests
   ashlar leaks --trace run.atrace
+  ashlar leaks --unreachable --for github -- ./tests
   ashlar leaks --trace build.atree --process cc1plus
 
 Exit status: the program's; where a signal killed it, ashlar dies by that signal, too. 1 where the
@@ -144,6 +146,8 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
                {"bytes", summary.live_bytes},
                {"blocks", summary.live_blocks},
                {"call_sites", call_sites_json(sites)}};
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    held.json["call_sites"][i]["site"] = report::site_json(site_for(sites[i].calls));
   if (tells_apart) {
     held.json["unreachable_bytes"] = look->unreachable.bytes;
     held.json["unreachable_blocks"] = look->unreachable.blocks;
@@ -221,9 +225,9 @@ struct leaks {
   }
 };
 
-// The line of a call site is the first that is known.
-std::vector<sarif_result> sarif_results(const leaks& found, bool unreachable) {
-  std::vector<sarif_result> results;
+// The line of a call site is that of the program.
+std::vector<result> results_of(const leaks& found, bool unreachable) {
+  std::vector<result> results;
   for (const nlohmann::json& process : found.processes) {
     for (const nlohmann::json& site : process["call_sites"]) {
       const std::string which =
@@ -233,22 +237,20 @@ std::vector<sarif_result> sarif_results(const leaks& found, bool unreachable) {
                                   : fmt::format("{}_{}", which, what)]
             .get<std::uint64_t>();
       };
-      sarif_result result{which.empty() ? "held" : which, "warning", {}, {}};
-      result.message =
+      result one{which.empty() ? "held" : which, "warning", {}, site["site"]["source"]};
+      one.message =
           fmt::format("{} {} at the end, asked for by {}", blocks_text(sum("bytes"), sum("blocks")),
                       which.empty() ? "held" : "that no pointer leads to,",
-                      site["frames"][0].get<std::string>());
-      for (const nlohmann::json& source : site["sources"])
-        if (result.source.empty()) result.source = source.get<std::string>();
-      results.push_back(std::move(result));
+                      site["site"]["name"].get<std::string>());
+      results.push_back(std::move(one));
     }
   }
   return results;
 }
 
 std::string json_text_of(const leaks& found, const leak_options& options) {
-  if (options.sarif)
-    return files::json_text(sarif_log(sarif_results(found, options.unreachable)), 2) + "\n";
+  if (!options.format.empty())
+    return results_text(options.format, "leaks", results_of(found, options.unreachable));
   return files::json_text({{"ashlar", ASHLAR_CLI_VERSION},
                            {"schema", 1},
                            {"report", "leaks"},
@@ -267,7 +269,7 @@ bool is_too_much(const leaks& found, const leak_options& options) {
 
 command_end leaks_of_trace(const leak_options& options) {
   files::replaced_files files({options.trace});
-  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+  if (!options.json_path.empty()) files.prepare(option_of_path(options.format), options.json_path);
   const chosen_trace chosen = choose_trace(options.trace, options.process);
   leaks found;
   found.add(held_in(chosen.path, options, nullptr));
@@ -321,7 +323,8 @@ leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::ui
 
 command_end leaks_of_program(const leak_options& options) {
   files::replaced_files json_file;
-  if (!options.json_path.empty()) json_file.prepare("--json", options.json_path);
+  if (!options.json_path.empty())
+    json_file.prepare(option_of_path(options.format), options.json_path);
   const files::scratch_directory scratch;
   trace_files files(options.output.empty() ? scratch.path() + "/run.atrace" : options.output);
   recorded_program program(options.command);
@@ -372,7 +375,7 @@ void add_leaks(command_parser& to) {
              "Exit status 1 where a process holds more bytes (0, 64KiB, ...)")
       .in_bytes();
   leaks.json(with->json_path, "All call sites as JSON, on standard output or into FILE");
-  leaks.flag("--sarif", with->sarif, "With --json: as SARIF 2.1.0, for code hosts and editors");
+  leaks.value("--for", "FORMAT[=FILE]", with->format, results_help);
   leaks.flag("--unreachable", with->unreachable,
              "List only what no pointer leads to when the program exits");
   leaks.flag("--children", with->children, "List the processes that it starts, too");
@@ -389,8 +392,7 @@ void add_leaks(command_parser& to) {
   leaks.value("--process", "NAME", with->process, process_help);
   leaks.takes_program();
   leaks.ends([&leaks, with]() -> command_end {
-    if (with->sarif && with->json_path.empty())
-      throw command_error(status_usage, "--sarif is for the JSON: leaks --json --sarif");
+    take_format(with->format, with->json_path);
     if (!with->trace.empty()) {
       if (leaks.has_program())
         throw command_error(status_usage, "--trace runs nothing; a program is one too many");

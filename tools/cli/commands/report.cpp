@@ -21,7 +21,7 @@
 #include "tools/cli/finding_report.hpp"
 #include "tools/cli/pin_report.hpp"
 #include "tools/cli/profile_report.hpp"
-#include "tools/cli/sarif.hpp"
+#include "tools/cli/results.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/cli/trace_report.hpp"
@@ -55,7 +55,7 @@ struct report_options {
   std::string json_path;
   bool text = false;  // instead of a page
   bool interpreter = false;
-  bool sarif = false;         // instead of our own JSON
+  std::string format;         // instead of our own JSON; empty: none
   std::size_t rows = 10;      // of sizes, call sites and findings
   std::size_t moments = 200;  // of the JSON's figures over time
 };
@@ -75,6 +75,8 @@ Examples:
   ashlar report --text run.atrace
   ashlar report --text --process cc1plus build.atree
   ashlar report --text --json run.atrace | jq .peak
+  ashlar report --for github run.atrace
+  ashlar report --for benchmark=memory.json run.atrace
 
 Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.)";
 
@@ -150,8 +152,8 @@ class finding_pass {
   std::optional<call_times> times_;
 };
 
-std::vector<sarif_result> sarif_results(const nlohmann::json& found) {
-  std::vector<sarif_result> results;
+std::vector<result> results_of(const nlohmann::json& found) {
+  std::vector<result> results;
   if (found.is_null()) return results;
   for (const nlohmann::json& f : found["findings"]) {
     const auto text = [&](const char* member) { return f[member].get<std::string>(); };
@@ -165,8 +167,35 @@ std::vector<sarif_result> sarif_results(const nlohmann::json& found) {
   return results;
 }
 
+std::vector<benchmark_value> benchmark_of(const trace_report& report, const nlohmann::json& found) {
+  const trace::trace_summary& s = report.summary;
+  const std::vector<std::string> words =
+      words_of_arguments(report.last.get(trace::header_name::arguments));
+  std::string program = words.empty() ? "program" : words.front();
+  program.erase(0, program.rfind('/') + 1);
+  std::vector<benchmark_value> values;
+  const auto add = [&](const char* name, const char* unit, double value) {
+    values.push_back({fmt::format("{}: {}", program, name), unit, value});
+  };
+  if (s.memory.peak != 0) add("peak RSS", "bytes", static_cast<double>(s.memory.peak));
+  add("peak of live bytes", "bytes", static_cast<double>(s.peak_bytes));
+  add("held at the end", "bytes", static_cast<double>(s.live_bytes));
+  add("allocations", "blocks", static_cast<double>(s.births));
+  if (found.is_object() && found.contains("times") && found["times"].is_object()) {
+    const auto ns = [&](const char* name) { return found["times"][name].get<double>(); };
+    add("time in the allocator, estimated", "ms",
+        (static_cast<double>(s.births) * ns("allocate_ns") +
+         static_cast<double>(s.deaths) * ns("free_ns")) /
+            1e6);
+  }
+  return values;
+}
+
 int text_of_profile(const report_options& options) {
   const std::string& path = options.traces.front();
+  if (!options.format.empty())
+    throw input_error(
+        fmt::format("'{}' is a profile, of which --for has nothing: name a trace", path));
   const profiling::profile runs = profiling::read_profile(path);
   print_report(
       options.json_path, [&] { return files::json_text(profile_report_json(runs, path), 2); },
@@ -191,7 +220,10 @@ int text_report(const report_options& options) {
     if (chosen.tree) figures["tree"] = index_json(*chosen.tree);
     figures["findings"] = pass.json();
     figures["pins"] = pass.pins();
-    if (options.sarif) return files::json_text(sarif_log(sarif_results(figures["findings"])), 2);
+    if (options.format == "benchmark")
+      return benchmark_text(benchmark_of(report, figures["findings"]));
+    if (!options.format.empty())
+      return results_text(options.format, "report", results_of(figures["findings"]));
     return files::json_text(figures, 2);
   };
   const auto text = [&] {
@@ -199,7 +231,7 @@ int text_report(const report_options& options) {
            (chosen.tree ? render_tree(*chosen.tree, chosen.folder, options.rows) : "") +
            render_figures(report, options.rows, reader_glyphs()) + pass.text(options.rows);
   };
-  print_report(options.json_path, json, text);
+  print_report(options.json_path, json, text, option_of_path(options.format));
   for (const std::string& file : pass.without_lines())
     if (std::find(report.without_lines.begin(), report.without_lines.end(), file) ==
         report.without_lines.end())
@@ -310,11 +342,9 @@ int report_command(const report_options& options) {
         status_usage,
         fmt::format("report: one trace at a time; two are compared by: ashlar diff {}",
                     shell_quoted(options.traces)));
-  if (options.sarif && (!options.text || options.json_path.empty()))
-    throw command_error(status_usage,
-                        "--sarif is for the JSON of --text: report --text --json --sarif");
-  return with_trace_errors(
-      [&] { return options.text ? text_report(options) : page_report(options); });
+  return with_trace_errors([&] {
+    return options.text || !options.format.empty() ? text_report(options) : page_report(options);
+  });
 }
 
 }  // namespace
@@ -339,8 +369,18 @@ void add_report(command_parser& to) {
   report.file("--compare", with->compare, "Several allocators, by ashlar compare --json");
   report.file("--replay", with->replay, "The trace on several allocators, by ashlar replay --json");
   report.json(with->json_path, "What the page, or the text, shows; a page then only with -o");
-  report.flag("--sarif", with->sarif, "With --text --json: the findings as SARIF 2.1.0 instead");
-  report.does([with] { return report_command(*with); });
+  report
+      .value(
+          "--for", "FORMAT[=FILE]", with->format,
+          "The findings for other readers, on standard output or into FILE: sarif (SARIF 2.1.0: "
+          "code "
+          "hosts, editors), junit (JUnit XML: CI), github (annotations); or benchmark: its figures "
+          "for github-action-benchmark (customSmallerIsBetter)")
+      .excludes(output);
+  report.does([with] {
+    take_format(with->format, with->json_path, true);
+    return report_command(*with);
+  });
 }
 
 }  // namespace ashlar::cli
