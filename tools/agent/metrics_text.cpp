@@ -130,8 +130,7 @@ std::string metrics_text(const fleet_look& of, metrics_format format, const push
         figure_kind::counter);
     own("agent_dropped_profiles", "Profiles that were refused, or for which there was no room.",
         pushed->dropped, figure_kind::counter);
-    own("agent_waiting_bytes", "Bytes of profiles that wait to be pushed.",
-        pushed->waiting_bytes);
+    own("agent_waiting_bytes", "Bytes of profiles that wait to be pushed.", pushed->waiting_bytes);
     own("agent_push_fails", "Whether the last push failed, and profiles wait.",
         pushed->is_failing ? 1 : 0);
   }

@@ -133,16 +133,16 @@ class request_writer {
     const auto found = from_.locations.find(id);
     if (!is_new || found == from_.locations.end()) return known->second;
     return known->second = place_of(locations, message([&](fields_out& to) {
-             to.number(1, mapping(found->second.mapping));
-             to.number(2, found->second.address);
-             for (const read_profile::line& each : found->second.lines) {
-               const std::uint64_t of = function(each.function);
-               to.message(3, [&](auto& line) {
-                 line.number(1, of);
-                 line.number(2, each.number);
-               });
-             }
-           }));
+                                      to.number(1, mapping(found->second.mapping));
+                                      to.number(2, found->second.address);
+                                      for (const read_profile::line& each : found->second.lines) {
+                                        const std::uint64_t of = function(each.function);
+                                        to.message(3, [&](auto& line) {
+                                          line.number(1, of);
+                                          line.number(2, each.number);
+                                        });
+                                      }
+                                    }));
   }
   std::string sample(const read_profile::call_stack& stack, std::uint64_t value) {
     std::vector<std::uint64_t> calls;

@@ -37,7 +37,8 @@ std::optional<control::answer> process_profiles::make(const process_figures& of,
   const std::set<std::string> files = mapped_files(of.socket.pid);
   auto named = trace::with_names(
       got.text, {.may_read = [&](const std::string& path) { return files.contains(path); },
-                 .shown_first = first});
+                 .shown_first = first,
+                 .known = &known_});
   if (!named) return control::answer{.how = control::outcome::not_ashlar, .text = {}, .from = 0};
   got.text = std::move(named->bytes);
   return got;

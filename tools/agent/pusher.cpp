@@ -4,7 +4,7 @@
 #include <array>
 #include <exception>
 #include <filesystem>
-#include <optional>
+#include <future>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +26,7 @@ using std::chrono::seconds;
 using std::chrono::system_clock;
 
 constexpr std::size_t answer_bytes_max = 64 * 1024;
+constexpr std::chrono::milliseconds look_time(50);  // between looks whether a request must end
 
 // Throws: std::runtime_error.
 std::string gzipped(std::string_view bytes) {
@@ -69,14 +70,16 @@ std::string hexadecimal(std::string_view bytes) {
   return digits;
 }
 
-// Returns: how many profiles the answer says were not taken. Throws: trace::damaged_profile.
-std::uint64_t rejected(std::string_view answer) {
+// Returns: how many profiles the answer says were not taken; 0 where it is no such answer.
+std::uint64_t rejected(std::string_view answer) try {
   constexpr unsigned partial_success = 1, rejected_profiles = 1;
   for (trace::field_reader fields(answer); !fields.is_at_end();)
     if (const trace::field f = fields.next(); f.number == partial_success)
       for (trace::field_reader inner(f.bytes); !inner.is_at_end();)
         if (const trace::field part = inner.next(); part.number == rejected_profiles)
           return part.value;
+  return 0;
+} catch (const trace::damaged_profile&) {
   return 0;
 }
 
@@ -97,8 +100,7 @@ void log(fmt::format_string<Values...> form, Values&&... values) {
 
 push_target push_target_of(const std::string& given) {
   const auto fail = [&](std::string_view why) -> files::command_error {
-    return {files::status_usage,
-            fmt::format("--push {}: {}", label_value(given), why)};
+    return {files::status_usage, fmt::format("--push {}: {}", label_value(given), why)};
   };
   const std::size_t scheme_end = given.find("://");
   if (scheme_end == std::string::npos) {
@@ -115,8 +117,9 @@ push_target push_target_of(const std::string& given) {
     to.how = push_target::kind::otlp;
   const std::string transport = scheme.substr(scheme.find('+') + 1);
   if (to.how == push_target::kind::folder || (transport != "http" && transport != "https"))
-    throw fail("it begins with none of pyroscope+http://, pyroscope+https://, otlp+http://, "
-               "otlp+https://");
+    throw fail(
+        "it begins with none of pyroscope+http://, pyroscope+https://, otlp+http://, "
+        "otlp+https://");
   const std::size_t host = scheme_end + 3, path = std::min(given.find('/', host), given.size());
   if (path == host || given.find_first_of("@?# ") != std::string::npos)
     throw fail("behind :// stand a host, a port and maybe a path: no name, password or query");
@@ -178,7 +181,7 @@ void pusher::collect() {
       const std::lock_guard guard(mutex_);
       waiting_.add(std::move(one));
     } catch (const trace::damaged_profile&) {
-      continue;
+      continue;  // a process may say anything
     }
   }
 }
@@ -278,26 +281,14 @@ pusher::outcome pusher::post(const pushed_profile& one, std::string& why) {
     answer.append(bytes, count);
     return true;
   };
-  // The library bounds each wait for bytes, and not their sum.
-  bool is_done = false, is_late = false;
-  std::thread bound([&] {
-    std::unique_lock guard(mutex_);
-    if (changed_.wait_for(guard, send_time, [&] { return is_done || must_end_; }) && is_done)
-      return;
-    is_late = true;
-    guard.unlock();
-    client.stop();
-  });
-  const httplib::Result got = client.send(request);
-  {
-    const std::lock_guard guard(mutex_);
-    is_done = true;
-  }
-  changed_.notify_all();
-  bound.join();
-  if (is_late || !got) {
-    why = is_late ? fmt::format("no whole answer in {} s", send_time.count())
-                  : httplib::to_string(got.error());
+  // The library bounds each wait for bytes, and not their sum. What ends a request makes it fail.
+  auto sending = std::async(std::launch::async, [&] { return client.send(request); });
+  const auto end = std::chrono::steady_clock::now() + send_time;
+  while (sending.wait_for(look_time) != std::future_status::ready)
+    if (must_end() || std::chrono::steady_clock::now() > end) client.stop();
+  const httplib::Result got = sending.get();
+  if (!got) {
+    why = httplib::to_string(got.error());
     return outcome::failed;
   }
   const int status = got->status;
