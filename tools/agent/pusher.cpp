@@ -1,11 +1,15 @@
 // tools/agent/pusher.cpp. Layer: agent.
 #include "tools/agent/pusher.hpp"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <future>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -83,6 +87,16 @@ std::uint64_t rejected(std::string_view answer) try {
   return 0;
 }
 
+// `server`: HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT.
+bool has_right_port(std::string_view server) {
+  const std::size_t colon = server.rfind(':');
+  if (colon == std::string_view::npos || server.ends_with(']')) return true;
+  const char* const end = server.data() + server.size();
+  std::uint16_t port = 0;
+  const auto [behind, failed] = std::from_chars(server.data() + colon + 1, end, port);
+  return failed == std::errc() && behind == end && port != 0 && colon != 0;
+}
+
 // Returns: the text as a part of one line.
 std::string one_line(std::string_view text) {
   std::string line = label_value(text);
@@ -100,7 +114,7 @@ void log(fmt::format_string<Values...> form, Values&&... values) {
 
 push_target push_target_of(const std::string& given) {
   const auto fail = [&](std::string_view why) -> files::command_error {
-    return {files::status_usage, fmt::format("--push {}: {}", label_value(given), why)};
+    return {files::status_usage, fmt::format("--push {}: {}", one_line(given), why)};
   };
   const std::size_t scheme_end = given.find("://");
   if (scheme_end == std::string::npos) {
@@ -121,7 +135,10 @@ push_target push_target_of(const std::string& given) {
         "it begins with none of pyroscope+http://, pyroscope+https://, otlp+http://, "
         "otlp+https://");
   const std::size_t host = scheme_end + 3, path = std::min(given.find('/', host), given.size());
-  if (path == host || given.find_first_of("@?# ") != std::string::npos)
+  const bool is_plain = std::none_of(given.begin(), given.end(), [](unsigned char c) {
+    return c <= ' ' || c == '@' || c == '?' || c == '#';
+  });
+  if (path == host || !is_plain)
     throw fail("behind :// stand a host, a port and maybe a path: no name, password or query");
   to.server = transport + "://" + given.substr(host, path - host);
   to.path = given.substr(path);
@@ -130,7 +147,9 @@ push_target push_target_of(const std::string& given) {
     to.path += "/ingest";
   else if (to.path.empty())
     to.path = "/v1development/profiles";
-  if (!httplib::Client(to.server).is_valid()) throw fail("it names no server");
+  if (!has_right_port(std::string_view(given).substr(host, path - host)) ||
+      !httplib::Client(to.server).is_valid())
+    throw fail("it names no server");
   return to;
 }
 
