@@ -255,7 +255,8 @@ void pusher::send_all() {
       continue;
     }
     ++counts_.pushed;
-    if (std::exchange(counts_.is_failing, false) | std::exchange(counts_.is_refusing, false))
+    const bool was_failing = std::exchange(counts_.is_failing, false);
+    if (std::exchange(counts_.is_refusing, false) || was_failing)
       log("{} takes profiles again; {} were dropped until now", where,
           counts_.dropped + waiting_.dropped());
   }
