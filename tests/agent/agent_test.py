@@ -79,6 +79,12 @@ def fields(data):
         yield key >> 3, value
 
 
+def inside(data, *path):
+    """All fields of a protobuf message that have these numbers, one within the other."""
+    found = [value for number, value in fields(data) if number == path[0]]
+    return [each for value in found for each in inside(value, *path[1:])] if path[1:] else found
+
+
 class Profile:
     """A profile of pprof's format, read without any code of ashlar's."""
 
@@ -653,6 +659,10 @@ class AgentTest(unittest.TestCase):
         self.assertEqual(path, "/v1development/profiles")
         self.assertEqual((headers["Content-Type"], headers["Content-Encoding"]), ("application/x-protobuf", "gzip"))
         body = gzip.decompress(body)
+        # ResourceProfiles, ScopeProfiles, Profile, Sample, values: live bytes, and a thousandth of them, live blocks.
+        live = sum(variable(value, 0)[0] for value in inside(body, 1, 2, 2, 2, 4))
+        self.assertAlmostEqual(live, 6_000_000, delta=700_000)
+        self.assertTrue(any(b"keep" in text for text in inside(body, 2, 5)))
         try:
             from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
         except ImportError:
