@@ -606,7 +606,8 @@ class AgentTest(unittest.TestCase):
         return made
 
     def sampled_service(self):
-        made = self.service(ASHLAR_SAMPLE="1K", OTEL_SERVICE_NAME="shop (a)", OTEL_RESOURCE_ATTRIBUTES="service.version=1.2")
+        made = self.service(ASHLAR_SAMPLE="1K", OTEL_SERVICE_NAME="shop (a)",
+                            OTEL_RESOURCE_ATTRIBUTES="service.version=1.2")
         self.say(made, "keep 4000")
         self.say(made, "keep_tagged 2000")
         return made
@@ -615,7 +616,8 @@ class AgentTest(unittest.TestCase):
         return self.agent("--push", to, "--push-every", "1", **environment)
 
     def wait_for_metric(self, name, condition):
-        self.assertTrue(wait_until(lambda: condition(self.one("ashlar_agent_" + name))), (name, self.value("ashlar_agent_" + name)))
+        name = "ashlar_agent_" + name
+        self.assertTrue(wait_until(lambda: condition(self.one(name))), (name, self.value(name)))
 
     def lines_at_end(self, agent, seconds=4):
         """What it said, once it has ended, which takes no longer than that."""
@@ -641,7 +643,8 @@ class AgentTest(unittest.TestCase):
             url = urllib.parse.urlsplit(path)
             words = {name: value for name, (value,) in urllib.parse.parse_qs(url.query).items()}
             self.assertEqual((url.path, words["format"], words["spyName"]), ("/below/ingest", "pprof", "ashlar"))
-            self.assertRegex(words["name"], rf"^shop__a_\{{pid={service.pid},comm=agent_service,version=1\.2,host=[\w.-]+\}}$")
+            self.assertRegex(words["name"],
+                             rf"^shop__a_\{{pid={service.pid},comm=agent_service,version=1\.2,host=[\w.-]+\}}$")
             self.assertAlmostEqual(int(words["until"]), time.time(), delta=30)
             self.assertEqual(int(words["from"]), int(words["until"]) - 1)
             self.assertEqual(headers["Content-Type"], "application/octet-stream")
@@ -664,12 +667,13 @@ class AgentTest(unittest.TestCase):
         self.assertAlmostEqual(live, 6_000_000, delta=700_000)
         self.assertTrue(any(b"keep" in text for text in inside(body, 2, 5)))
         try:
-            from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
+            from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2
         except ImportError:
             self.skipTest("pip install opentelemetry-proto==1.45.2, which reads the rest")
-        request = ExportProfilesServiceRequest.FromString(body)
+        form = profiles_service_pb2.ExportProfilesServiceRequest
+        request = form.FromString(body)
         self.assertEqual(request.ByteSize(), len(body))
-        self.assertEqual(ExportProfilesServiceRequest.FromString(request.SerializeToString()), request)
+        self.assertEqual(form.FromString(request.SerializeToString()), request)
         self.check_otlp(request, service)
 
     def check_otlp(self, request, service):
@@ -883,7 +887,8 @@ class AgentTest(unittest.TestCase):
                         ("otlp://host", "it begins with none of"), ("otlp+http://", "a host, a port"),
                         ("otlp+http://me:secret@host", "no name, password"), ("otlp+http://host?a=b", "or query"),
                         ("pyroscope+http://host:port", "it names no server"),
-                        ("pyroscope+http://host:99999", "it names no server"), ("otlp+http://:4318", "it names no server"), ("a\nb", "it is no folder"),
+                        ("pyroscope+http://host:99999", "it names no server"), ("otlp+http://:4318", "it names no server"),
+                        ("a\nb", "it is no folder"),
                         ("otlp+http://host/\r\nA: b", "no name, password")):
             self.refused(2, ".*" + why, "--push", to)
         self.refused(2, "--push-every", "--push", self.runtime, "--push-every", "0")
