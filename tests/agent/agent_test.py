@@ -2,11 +2,14 @@
 """`ashlar agent` over services that do what this test says, and over processes that only claim to be some.
 
 Prometheus and promtool are asked where they are installed, and the profile is read by `go tool pprof` where that is.
+OTLP is read by PyPI's opentelemetry-proto 1.45.2 where that is: of another version the fields may be others.
 
 Run: agent_test.py COMMAND SERVICE DROP_IN
 """
 import base64
+import gzip
 import http.client
+import http.server
 import json
 import os
 import re
@@ -20,6 +23,7 @@ import threading
 import time
 import unittest
 import urllib.error
+import urllib.parse
 import urllib.request
 
 COMMAND, SERVICE, DROP_IN = sys.argv[1:4]
@@ -65,11 +69,20 @@ def fields(data):
     at = 0
     while at < len(data):
         key, at = variable(data, at)
-        value, at = variable(data, at)
-        assert key & 7 in (0, 2), key
+        assert key & 7 in (0, 1, 2), key
+        if key & 7 == 1:
+            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
+        else:
+            value, at = variable(data, at)
         if key & 7 == 2:
             value, at = data[at:at + value], at + value
         yield key >> 3, value
+
+
+def inside(data, *path):
+    """All fields of a protobuf message that have these numbers, one within the other."""
+    found = [value for number, value in fields(data) if number == path[0]]
+    return [each for value in found for each in inside(value, *path[1:])] if path[1:] else found
 
 
 class Profile:
@@ -130,6 +143,42 @@ class Listener:
         self.is_ended = True
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
+
+
+class Collector(http.server.ThreadingHTTPServer):
+    """What profiles are pushed to. `answer` gets the handler of each request."""
+    daemon_threads = True
+
+    def __init__(self, port=0, answer=None):
+        self.got = []
+        self.answer = answer or (lambda to: self.say(to, 200))
+        super().__init__(("127.0.0.1", port), Collector.Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    @staticmethod
+    def say(to, status, body=b"", **headers):
+        to.send_response(status)
+        for name, value in {"Content-Length": len(body), **headers}.items():
+            to.send_header(name.replace("_", "-"), value)
+        to.end_headers()
+        to.wfile.write(body)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):  # pylint: disable=invalid-name
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.server.got.append((self.path, self.headers, body))
+            try:
+                self.server.answer(self)
+            except OSError:
+                pass
+
+        def log_message(self, *_):  # pylint: disable=arguments-differ
+            pass
+
+    def end(self):
+        self.shutdown()
+        self.server_close()
 
 
 class AgentTest(unittest.TestCase):
@@ -549,6 +598,265 @@ class AgentTest(unittest.TestCase):
                 self.assertEqual(self.ask(path, **headers)[0].status, status, given)
         self.assertEqual(self.text("/healthz"), "ok\n")
 
+    # ---- where it pushes profiles --------------------------------------------------------------------
+
+    def collector(self, *given, **named):
+        made = Collector(*given, **named)
+        self.addCleanup(made.end)
+        return made
+
+    def sampled_service(self):
+        made = self.service(ASHLAR_SAMPLE="1K", OTEL_SERVICE_NAME="shop (a)",
+                            OTEL_RESOURCE_ATTRIBUTES="service.version=1.2")
+        self.say(made, "keep 4000")
+        self.say(made, "keep_tagged 2000")
+        return made
+
+    def pushing(self, to, **environment):
+        return self.agent("--push", to, "--push-every", "1", **environment)
+
+    def wait_for_metric(self, name, condition):
+        name = "ashlar_agent_" + name
+        self.assertTrue(wait_until(lambda: condition(self.one(name))), (name, self.value(name)))
+
+    def lines_at_end(self, agent, seconds=4):
+        """What it said, once it has ended, which takes no longer than that."""
+        begin = time.monotonic()
+        agent.send_signal(signal.SIGTERM)
+        self.assertEqual(agent.wait(timeout=30), 0)
+        self.assertLess(time.monotonic() - begin, seconds)
+        return agent.stderr.read().splitlines()
+
+    def check_pushed(self, profile):
+        self.assertAlmostEqual(profile.sums["inuse_space"], 6_000_000, delta=700_000)
+        self.assertAlmostEqual(profile.labels['the "cache"'], 2_000_000, delta=400_000)
+        self.assertEqual(profile.shown_first, "inuse_space")
+        self.assertTrue(any("keep" in name for name in profile.functions), profile.functions)
+
+    def test_push_to_pyroscope(self):
+        service = self.sampled_service()
+        self.service()  # does not sample, so it has no profile
+        to = self.collector()
+        agent = self.pushing(f"pyroscope+{to.url}/below/")
+        self.wait_for_metric("pushed_profiles_total", lambda pushed: pushed >= 2)
+        for path, headers, body in to.got:
+            url = urllib.parse.urlsplit(path)
+            words = {name: value for name, (value,) in urllib.parse.parse_qs(url.query).items()}
+            self.assertEqual((url.path, words["format"], words["spyName"]), ("/below/ingest", "pprof", "ashlar"))
+            self.assertRegex(words["name"],
+                             rf"^shop__a_\{{pid={service.pid},comm=agent_service,version=1\.2,host=[\w.-]+\}}$")
+            self.assertAlmostEqual(int(words["until"]), time.time(), delta=30)
+            self.assertEqual(int(words["from"]), int(words["until"]) - 1)
+            self.assertEqual(headers["Content-Type"], "application/octet-stream")
+            self.check_pushed(Profile(gzip.decompress(body)))
+        self.assertEqual(self.one("ashlar_agent_dropped_profiles_total"), 0)
+        self.assertEqual(self.one("ashlar_agent_push_fails"), 0)
+        self.assertEqual(self.lines_at_end(agent), [])
+
+    def test_push_as_otlp(self):
+        service = self.sampled_service()
+        to = self.collector()
+        self.pushing(f"otlp+{to.url}")
+        self.wait_for_metric("pushed_profiles_total", lambda pushed: pushed >= 1)
+        path, headers, body = to.got[0]
+        self.assertEqual(path, "/v1development/profiles")
+        self.assertEqual((headers["Content-Type"], headers["Content-Encoding"]), ("application/x-protobuf", "gzip"))
+        body = gzip.decompress(body)
+        # ResourceProfiles, ScopeProfiles, Profile, Sample, values: live bytes, and a thousandth of them, live blocks.
+        live = sum(variable(value, 0)[0] for value in inside(body, 1, 2, 2, 2, 4))
+        self.assertAlmostEqual(live, 6_000_000, delta=700_000)
+        self.assertTrue(any(b"keep" in text for text in inside(body, 2, 5)))
+        try:
+            from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2
+        except ImportError:
+            self.skipTest("pip install opentelemetry-proto==1.45.2, which reads the rest")
+        form = profiles_service_pb2.ExportProfilesServiceRequest
+        request = form.FromString(body)
+        self.assertEqual(request.ByteSize(), len(body))
+        self.assertEqual(form.FromString(request.SerializeToString()), request)
+        self.check_otlp(request, service)
+
+    def check_otlp(self, request, service):
+        of, = request.resource_profiles
+        facts = {each.key: each.value for each in of.resource.attributes}
+        self.assertEqual(facts["service.name"].string_value, "shop (a)")
+        self.assertEqual(facts["service.version"].string_value, "1.2")
+        self.assertEqual(facts["process.pid"].int_value, service.pid)
+        self.assertEqual(of.scope_profiles[0].scope.name, "ashlar")
+        has = request.dictionary
+        text = has.string_table
+        self.assertEqual(text[0], "")
+        for table in (has.mapping_table, has.location_table, has.function_table, has.link_table, has.attribute_table,
+                      has.stack_table):
+            self.assertEqual(table[0].ByteSize(), 0)  # the first one stands for none
+        found = {}
+        for profile in of.scope_profiles[0].profiles:
+            kind = text[profile.sample_type.type_strindex], text[profile.sample_type.unit_strindex]
+            self.assertAlmostEqual(profile.time_unix_nano / 1e9, time.time(), delta=60)
+            self.assertEqual((profile.duration_nano, profile.period), (10**9, 1024))
+            self.assertEqual(text[profile.period_type.type_strindex], "space")
+            sums, frames = found.setdefault(kind, ({}, set()))
+            for sample in profile.samples:
+                tags = [has.attribute_table[at] for at in sample.attribute_indices]
+                self.assertLessEqual({text[tag.key_strindex] for tag in tags}, {"ashlar.tag"})
+                tag = tags[0].value.string_value if tags else ""
+                sums[tag] = sums.get(tag, 0) + sum(sample.values)
+                for place in has.stack_table[sample.stack_index].location_indices:
+                    location = has.location_table[place]
+                    frames.update(text[has.function_table[line.function_index].name_strindex] for line in location.lines)
+                    if location.mapping_index:
+                        self.check_otlp_mapping(has, has.mapping_table[location.mapping_index], location.address)
+        self.assertEqual(list(found), [("inuse_space", "bytes"), ("inuse_objects", "count")])
+        sums, frames = found["inuse_space", "bytes"]
+        self.assertAlmostEqual(sums['the "cache"'], 2_000_000, delta=400_000)
+        self.assertAlmostEqual(sum(sums.values()), 6_000_000, delta=700_000)
+        self.assertAlmostEqual(sum(found["inuse_objects", "count"][0].values()), 6000, delta=700)
+        self.assertTrue(any("keep" in name for name in frames), frames)
+
+    def check_otlp_mapping(self, has, mapping, address):
+        self.assertTrue(mapping.memory_start <= address < mapping.memory_limit)
+        self.assertTrue(has.string_table[mapping.filename_strindex].startswith(("/", "[")))
+        for at in mapping.attribute_indices:
+            one = has.attribute_table[at]
+            self.assertEqual(has.string_table[one.key_strindex], "process.executable.build_id.gnu")
+            self.assertRegex(one.value.string_value, "^[0-9a-f]{16,}$")
+
+    def test_push_into_folder(self):
+        service = self.sampled_service()
+        folder = os.path.join(self.runtime, "profiles")
+        os.mkdir(folder)
+        agent = self.pushing(folder)
+        self.wait_for_metric("pushed_profiles_total", lambda pushed: pushed >= 2)
+        names = sorted(os.listdir(folder))
+        notes = subprocess.run(["readelf", "-n", SERVICE], capture_output=True, text=True, check=True).stdout
+        build_id = re.search("Build ID: ([0-9a-f]+)", notes)[1]
+        for name in names:
+            self.assertRegex(name, rf"^\d{{8}}T\d{{6}}Z-{build_id}-{service.pid}\.pb\.gz$")
+            with gzip.open(os.path.join(folder, name)) as file:
+                self.check_pushed(Profile(file.read()))
+        go = shutil.which("go") or "/usr/local/go/bin/go"
+        if os.path.exists(go):
+            top = subprocess.run([go, "tool", "pprof", "-top", os.path.join(folder, names[0])], capture_output=True,
+                                 text=True, check=False, env={**os.environ, "PPROF_TMPDIR": self.runtime})
+            self.assertEqual(top.returncode, 0, top.stderr)
+            self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
+        # It goes away, and comes back.
+        shutil.rmtree(folder)
+        self.wait_for_metric("push_fails", lambda fails: fails == 1)
+        os.mkdir(folder)
+        self.wait_for_metric("push_fails", lambda fails: fails == 0)
+        self.assertEqual(self.one("ashlar_agent_dropped_profiles_total"), 0)
+        self.check_two_lines(self.lines_at_end(agent), folder)
+
+    def check_two_lines(self, lines, where):
+        self.assertEqual(len(lines), 2, lines)
+        self.assertTrue(lines[0].startswith(f"ashlar agent: {where} takes no profiles: "), lines)
+        self.assertTrue(lines[1].startswith(f"ashlar agent: {where} takes profiles again; 0 were dropped"), lines)
+
+    @unittest.skipIf(subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0,
+                     "no file system can be mounted here (unshare -rm)")
+    def test_push_to_full_disk(self):
+        self.sampled_service()
+        folder = os.path.join(self.runtime, "profiles")
+        os.mkdir(folder)
+        agent = self.start(["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=16k none "$1" && exec "$0" agent --port 0 '
+                            '--push "$1" --push-every 1', COMMAND, folder])
+        self.address = ("127.0.0.1", int(re.search(r":(\d+)/", agent.stdout.readline())[1]))
+        self.wait_for_metric("push_fails", lambda fails: fails == 1)
+        inside = f"/proc/{agent.pid}/root{folder}"
+        for name in os.listdir(inside):  # those that are there are whole, and nothing else is
+            with gzip.open(os.path.join(inside, name)) as file:
+                self.assertGreater(Profile(file.read()).sums["inuse_space"], 5_000_000)
+            os.remove(os.path.join(inside, name))
+        self.wait_for_metric("push_fails", lambda fails: fails == 0)
+        lines = self.lines_at_end(agent)
+        self.assertRegex(lines[0], "takes no profiles: .*No space left on device")
+
+    def test_push_to_what_is_away(self):
+        self.sampled_service()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        agent = self.pushing(f"pyroscope+http://127.0.0.1:{port}")
+        self.wait_for_metric("push_fails", lambda fails: fails == 1)
+        one = self.one("ashlar_agent_waiting_bytes")
+        self.wait_for_metric("waiting_bytes", lambda waiting: waiting > 2.5 * one)
+        to = self.collector(port)
+        self.wait_for_metric("waiting_bytes", lambda waiting: waiting == 0)
+        self.wait_for_metric("push_fails", lambda fails: fails == 0)
+        begins = [int(re.search("from=([0-9]+)", path)[1]) for path, _, _ in to.got]
+        self.assertGreaterEqual(len(begins), 3)
+        self.assertEqual(begins, sorted(begins))  # the oldest first
+        self.assertLess(begins[-1] - begins[0], len(begins) + 3)  # and none is missing
+        self.assertEqual(self.one("ashlar_agent_dropped_profiles_total"), 0)
+        self.check_two_lines(self.lines_at_end(agent), to.url)
+
+    def test_push_to_what_refuses(self):
+        self.sampled_service()
+        other = self.collector()
+        to = self.collector(answer=lambda handler: to.say(handler, 400, b"no\nsuch\x1btenant"))
+        agent = self.pushing(f"pyroscope+{to.url}")
+        self.wait_for_metric("dropped_profiles_total", lambda dropped: dropped >= 2)
+        self.assertEqual(self.one("ashlar_agent_push_fails"), 0)
+        to.answer = lambda handler: to.say(handler, 307, Location=other.url + "/ingest")
+        dropped = self.one("ashlar_agent_dropped_profiles_total")
+        self.wait_for_metric("dropped_profiles_total", lambda now: now >= dropped + 2)
+        self.assertEqual(other.got, [])
+        for status in (429, 503):
+            to.answer = lambda handler, status=status: to.say(handler, status)
+            self.wait_for_metric("push_fails", lambda fails: fails == 1)
+            waiting = self.one("ashlar_agent_waiting_bytes")
+            self.wait_for_metric("waiting_bytes", lambda now, waiting=waiting: now > waiting)
+        dropped = self.one("ashlar_agent_dropped_profiles_total")
+        to.answer = lambda handler: to.say(handler, 200, b"\xff is no answer of a collector's")
+        self.wait_for_metric("waiting_bytes", lambda waiting: waiting == 0)
+        self.assertEqual(self.one("ashlar_agent_dropped_profiles_total"), dropped)
+        lines = self.lines_at_end(agent)
+        self.assertEqual(len(lines), 3, lines)
+        self.assertIn(f"{to.url} refuses profiles, which are dropped: HTTP status 400: no such tenant", lines[0])
+        self.assertIn("HTTP status 429", lines[1])
+        self.assertRegex(lines[2], f"takes profiles again; {dropped:.0f} were dropped")
+
+    def test_push_that_a_collector_rejects(self):
+        self.sampled_service()
+        to = self.collector(answer=lambda handler: to.say(handler, 200, b"\x0a\x02\x08\x01"))  # partial success
+        agent = self.pushing(f"otlp+{to.url}")
+        self.wait_for_metric("dropped_profiles_total", lambda dropped: dropped >= 2)
+        self.assertEqual(self.one("ashlar_agent_pushed_profiles_total"), 0)
+        lines = self.lines_at_end(agent)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("refuses profiles, which are dropped: it rejected 1", lines[0])
+
+    def test_push_that_does_not_end(self):
+        self.sampled_service()
+
+        def is_silent(_):
+            time.sleep(60)
+
+        def goes_on(handler):
+            handler.send_response(200)
+            handler.end_headers()
+            while True:
+                handler.wfile.write(65536 * b"x")
+
+        def has_headers_for_ever(handler):
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            while True:
+                handler.wfile.write(b"A: b\r\n")
+                time.sleep(0.01)
+        for answer in (is_silent, goes_on, has_headers_for_ever):
+            with self.subTest(answer.__name__):
+                to = self.collector(answer=answer)
+                agent = self.pushing(f"pyroscope+{to.url}")
+                self.wait_for_metric("push_fails", lambda fails: fails == 1)
+                self.assertEqual(self.one("ashlar_agent_pushed_profiles_total"), 0)
+                before = len(to.got)
+                self.assertTrue(wait_until(lambda: len(to.got) > before))  # it is sending again
+                self.assertLess(self.resident_kib(agent), 60_000)
+                lines = self.lines_at_end(agent)
+                self.assertEqual(len(lines), 1, lines)
+                self.assertIn(f"{to.url} takes no profiles: ", lines[0])
+
     # ---- its begin and its end -----------------------------------------------------------------------
 
     def refused(self, status, pattern, *words):
@@ -572,6 +880,18 @@ class AgentTest(unittest.TestCase):
             done = subprocess.run([COMMAND, "agent", *words], capture_output=True, text=True, check=False, timeout=20)
             self.assertEqual(done.returncode, 2)
             self.assertRegex(done.stderr, why)
+
+    def test_wrong_places_to_push_to(self):
+        for to, why in (("/nowhere", "it is no folder, and no URL"), (COMMAND, "it is no folder"),
+                        ("http://host", "it begins with none of"), ("pyroscope+ftp://host", "it begins with none of"),
+                        ("otlp://host", "it begins with none of"), ("otlp+http://", "a host, a port"),
+                        ("otlp+http://me:secret@host", "no name, password"), ("otlp+http://host?a=b", "or query"),
+                        ("pyroscope+http://host:port", "it names no server"),
+                        ("pyroscope+http://host:99999", "it names no server"), ("otlp+http://:4318", "it names no server"),
+                        ("a\nb", "it is no folder"),
+                        ("otlp+http://host/\r\nA: b", "no name, password")):
+            self.refused(2, ".*" + why, "--push", to)
+        self.refused(2, "--push-every", "--push", self.runtime, "--push-every", "0")
 
     def token(self):
         path = os.path.join(self.runtime, "token")

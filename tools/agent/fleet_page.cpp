@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "tools/agent/read_profile.hpp"
 #include "tools/files/json.hpp"
 #include "tools/trace/profile_fields.hpp"
 
@@ -23,69 +23,6 @@ nlohmann::json points(const std::vector<std::uint32_t>& kib) {
   for (const std::uint32_t each : kib)
     all.push_back(each == process_hour::missing ? nlohmann::json() : nlohmann::json(each));
   return all;
-}
-
-struct call_stack {
-  std::vector<std::uint64_t> locations;
-  std::vector<std::uint64_t> values;
-  std::uint64_t tag = 0;  // a text, the empty one where it has none
-};
-
-struct read_profile {
-  std::vector<std::string_view> texts;
-  std::vector<std::uint64_t> types;                               // texts
-  std::map<std::uint64_t, std::uint64_t> functions;               // id -> text of the name
-  std::map<std::uint64_t, std::vector<std::uint64_t>> locations;  // id -> functions, inline first
-  std::vector<call_stack> stacks;
-  std::uint64_t period = 0;
-};
-
-// Throws: trace::damaged_profile.
-read_profile read(std::string_view bytes) {
-  using trace::field;
-  using trace::field_reader;
-  read_profile p;
-  for (field_reader fields(bytes); !fields.is_at_end();) {
-    const field f = fields.next();
-    if (f.number == 6) p.texts.push_back(f.bytes);
-    if (f.number == 12) p.period = f.value;
-    if (f.number == 1)
-      for (field_reader inner(f.bytes); !inner.is_at_end();)
-        if (const field part = inner.next(); part.number == 1) p.types.push_back(part.value);
-    if (f.number == 2) {
-      call_stack& stack = p.stacks.emplace_back();
-      for (field_reader inner(f.bytes); !inner.is_at_end();) {
-        const field part = inner.next();
-        if (part.number == 1) stack.locations = trace::numbers_of(part);
-        if (part.number == 2) stack.values = trace::numbers_of(part);
-        if (part.number == 3)  // its one label
-          for (field_reader label(part.bytes); !label.is_at_end();)
-            if (const field of = label.next(); of.number == 2) stack.tag = of.value;
-      }
-    }
-    if (f.number == 4) {
-      std::uint64_t id = 0;
-      std::vector<std::uint64_t> functions;
-      for (field_reader inner(f.bytes); !inner.is_at_end();) {
-        const field part = inner.next();
-        if (part.number == 1) id = part.value;
-        if (part.number == 4)
-          for (field_reader line(part.bytes); !line.is_at_end();)
-            if (const field of = line.next(); of.number == 1) functions.push_back(of.value);
-      }
-      p.locations[id] = std::move(functions);
-    }
-    if (f.number == 5) {
-      std::uint64_t id = 0, name = 0;
-      for (field_reader inner(f.bytes); !inner.is_at_end();) {
-        const field part = inner.next();
-        if (part.number == 1) id = part.value;
-        if (part.number == 2) name = part.value;
-      }
-      p.functions[id] = name;
-    }
-  }
-  return p;
 }
 
 }  // namespace
@@ -129,32 +66,24 @@ std::string fleet_json(const fleet_look& now, const fleet& all) {
 
 std::string sites_json(std::string_view profile, std::size_t rows) try {
   read_profile p = read(profile);
-  const auto text = [&](std::uint64_t at) {
-    return at < p.texts.size() ? std::string(p.texts[static_cast<std::size_t>(at)]) : std::string();
-  };
-  std::map<std::string, std::size_t> column;
-  for (std::size_t i = 0; i < p.types.size(); ++i) column[text(p.types[i])] = i;
-  const auto value = [&](const call_stack& of, const char* type) -> std::uint64_t {
-    const auto found = column.find(type);
-    return found != column.end() && found->second < of.values.size() ? of.values[found->second] : 0;
-  };
-  std::sort(p.stacks.begin(), p.stacks.end(), [&](const call_stack& a, const call_stack& b) {
-    return value(a, "inuse_space") > value(b, "inuse_space");
+  std::sort(p.stacks.begin(), p.stacks.end(), [&](const auto& a, const auto& b) {
+    return p.value(a, "inuse_space") > p.value(b, "inuse_space");
   });
   nlohmann::json sites = nlohmann::json::array();
-  for (const call_stack& each : p.stacks) {
-    if (sites.size() == rows || value(each, "inuse_space") == 0) break;
+  for (const read_profile::call_stack& each : p.stacks) {
+    if (sites.size() == rows || p.value(each, "inuse_space") == 0) break;
     nlohmann::json frames = nlohmann::json::array();
     for (const std::uint64_t location : each.locations) {
-      const auto& functions = p.locations[location];
-      if (functions.empty()) frames.push_back("?");
-      for (const std::uint64_t f : functions) frames.push_back(text(p.functions[f]));
+      const auto& lines = p.locations[location].lines;
+      if (lines.empty()) frames.push_back("?");
+      for (const read_profile::line& line : lines)
+        frames.push_back(p.text(p.functions[line.function].name));
       if (frames.size() >= frames_shown) break;
     }
-    sites.push_back({{"live_bytes", value(each, "inuse_space")},
-                     {"live_blocks", value(each, "inuse_objects")},
-                     {"allocated_bytes", value(each, "alloc_space")},
-                     {"tag", text(each.tag)},
+    sites.push_back({{"live_bytes", p.value(each, "inuse_space")},
+                     {"live_blocks", p.value(each, "inuse_objects")},
+                     {"allocated_bytes", p.value(each, "alloc_space")},
+                     {"tag", p.text(each.tag)},
                      {"frames", std::move(frames)}});
   }
   return files::json_text({{"every_bytes", p.period}, {"sites", std::move(sites)}});

@@ -83,7 +83,7 @@ const char* content_type(metrics_format format) {
              : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-std::string metrics_text(const fleet_look& of, metrics_format format) {
+std::string metrics_text(const fleet_look& of, metrics_format format, const push_counts* pushed) {
   metrics_writer to(format);
   std::vector<std::string> labels;
   labels.reserve(of.processes.size());
@@ -114,8 +114,9 @@ std::string metrics_text(const fleet_look& of, metrics_format format) {
         labels_of(p, fmt::format(R"(,library="{}",accuracy="{}")", escaped(p.library),
                                  p.total.accuracy == ASHLAR_ACCURACY_EXACT ? "exact" : "batch")),
         1);
-  const auto own = [&](std::string_view name, std::string_view help, auto value) {
-    to.family(name, figure_kind::gauge, help);
+  const auto own = [&](std::string_view name, std::string_view help, auto value,
+                       figure_kind kind = figure_kind::gauge) {
+    to.family(name, kind, help);
     to.sample("", value);
   };
   own("agent_processes", "Processes that answered.", of.processes.size());
@@ -124,6 +125,15 @@ std::string metrics_text(const fleet_look& of, metrics_format format) {
   own("agent_left_out_sockets", "Sockets above the agent's bound, which were not asked.",
       of.left_out);
   own("agent_look_seconds", "How long it took to ask them all.", of.seconds);
+  if (pushed != nullptr) {
+    own("agent_pushed_profiles", "Profiles that arrived where --push says.", pushed->pushed,
+        figure_kind::counter);
+    own("agent_dropped_profiles", "Profiles that were refused, or for which there was no room.",
+        pushed->dropped, figure_kind::counter);
+    own("agent_waiting_bytes", "Bytes of profiles that wait to be pushed.", pushed->waiting_bytes);
+    own("agent_push_fails", "Whether the last push failed, and profiles wait.",
+        pushed->is_failing ? 1 : 0);
+  }
   return to.end();
 }
 

@@ -2,6 +2,8 @@
 // them. Layer: agent. docs/cli.md lists them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,16 @@ enum class metrics_format { prometheus, openmetrics };
 [[nodiscard]] metrics_format preferred_format(std::string_view accept);
 [[nodiscard]] const char* content_type(metrics_format format);
 
-[[nodiscard]] std::string metrics_text(const fleet_look& of, metrics_format format);
+// What came of profiles that were pushed.
+struct push_counts {
+  std::uint64_t pushed = 0;
+  std::uint64_t dropped = 0;  // there was no room for them any more, or the collector refused them
+  std::size_t waiting_bytes = 0;
+  bool is_failing = false, is_refusing = false;  // the last time
+};
+
+// `pushed`: null where nothing is pushed.
+[[nodiscard]] std::string metrics_text(const fleet_look& of, metrics_format format,
+                                       const push_counts* pushed = nullptr);
 
 }  // namespace ashlar::agent

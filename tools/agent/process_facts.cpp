@@ -82,13 +82,13 @@ std::string without_percents(std::string_view text) {
 
 }  // namespace
 
-std::string label_value(std::string_view bytes) {
+std::string label_value(std::string_view bytes, std::size_t bytes_max) {
   constexpr std::string_view replacement = "\xEF\xBF\xBD";
   std::string text;
   while (!bytes.empty()) {
     const std::size_t length = character_bytes(bytes);
     const std::string_view next = length == 0 ? replacement : bytes.substr(0, length);
-    if (text.size() + next.size() > label_bytes_max) break;
+    if (text.size() + next.size() > bytes_max) break;
     text += next;
     bytes.remove_prefix(length == 0 ? 1 : length);
   }

@@ -27,8 +27,9 @@ struct process_facts {
 inline constexpr std::size_t label_bytes_max = 200;
 
 // Returns: the text as a label may have it: UTF-8, of which each wrong byte is U+FFFD, cut at
-// label_bytes_max bytes.
-[[nodiscard]] std::string label_value(std::string_view bytes);
+// `bytes_max` bytes.
+[[nodiscard]] std::string label_value(std::string_view bytes,
+                                      std::size_t bytes_max = label_bytes_max);
 
 // Returns: the value of a name in "a=1,b=2", as OTEL_RESOURCE_ATTRIBUTES has them: a %2C is a
 // comma. Empty: there is none.

@@ -9,10 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <thread>
 
@@ -25,10 +22,11 @@
 #include "tools/agent/fleet.hpp"
 #include "tools/agent/fleet_page.hpp"
 #include "tools/agent/metrics_text.hpp"
+#include "tools/agent/process_profiles.hpp"
+#include "tools/agent/pusher.hpp"
 #include "tools/control/request.hpp"
 #include "tools/files/error.hpp"
 #include "tools/files/files.hpp"
-#include "tools/trace/named_profile.hpp"
 
 namespace ashlar::agent {
 namespace {
@@ -41,7 +39,6 @@ using httplib::Response;
 using std::chrono::seconds;
 
 constexpr std::size_t threads = 8;
-constexpr seconds profile_time(10);
 constexpr std::size_t sites_shown = 20;
 // A page of another site cannot send this header without asking first, and is told no.
 constexpr const char* own_header = "X-Ashlar";
@@ -74,20 +71,10 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return value;
 }
 
-// Returns: the files that the process has mapped. Names are looked for in no other file: the
-// process says which ones it has, and might say anything.
-std::set<std::string> mapped_files(pid_t pid) {
-  std::set<std::string> files;
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(maps, line);)
-    if (const std::size_t path = line.find('/'); path != std::string::npos)
-      files.insert(line.substr(path));
-  return files;
-}
-
 class web_server {
  public:
   explicit web_server(const server_options& options) : options_(options) {
+    if (!options.push.empty()) push_to_ = push_target_of(options.push);
     http_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     http_.set_keep_alive_max_count(1);
     http_.set_read_timeout(seconds(5));
@@ -119,7 +106,9 @@ class web_server {
     });
     http_.Get("/metrics", [this](const Request& request, Response& to) {
       const metrics_format format = preferred_format(request.get_header_value("Accept"));
-      to.set_content(metrics_text(*fleet_.look(), format), content_type(format));
+      const push_counts pushed = pusher_ ? pusher_->counts() : push_counts();
+      to.set_content(metrics_text(*fleet_.look(), format, pusher_ ? &pushed : nullptr),
+                     content_type(format));
     });
     http_.Get("/processes", [this](const Request&, Response& to) {
       to.set_content(fleet_json(*fleet_.look(), fleet_), "application/json");
@@ -151,6 +140,7 @@ class web_server {
 
   void run(std::uint16_t port, const sigset_t& ends) {
     const connection_watch watch(port);
+    if (push_to_) pusher_.emplace(*push_to_, options_.push_every, fleet_, profiles_);
     std::thread serving([this] { http_.listen_after_bind(); });
     while (!http_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const bool is_6 = options_.address.find(':') != std::string::npos;
@@ -162,6 +152,7 @@ class web_server {
     while (::sigtimedwait(&ends, nullptr, &step) < 0);
     http_.stop();
     serving.join();
+    pusher_.reset();
   }
 
  private:
@@ -228,16 +219,14 @@ class web_server {
     return found;
   }
 
-  std::optional<std::string> ask(const process_figures& of, const std::string& request,
-                                 Response& to) {
-    const control::answer got =
-        control::ask_all({of.socket}, request, {.each = profile_time, .all = profile_time}).front();
-    if (got.how == control::outcome::done) return got.text;
+  // Returns: whether the process has done it; if not, the response says why.
+  static bool is_done(const control::answer& got, const process_figures& of, Response& to) {
+    if (got.how == control::outcome::done) return true;
     if (got.how == control::outcome::refused)
       refuse(to, not_possible, label_value(got.text));
     else
       refuse(to, process_fails, fmt::format("process {} gave no whole answer", of.socket.pid));
-    return std::nullopt;
+    return false;
   }
 
   // Returns: a profile with names; none: the response says why.
@@ -245,24 +234,13 @@ class web_server {
     const auto now = fleet_.look();
     const process_figures* const of = process_in(request, *now, to);
     if (of == nullptr) return std::nullopt;
-    // One at a time: names take memory.
-    const std::unique_lock guard(profiling_, profile_time);
-    if (!guard.owns_lock()) {
+    auto made = profiles_.make(*of, first);
+    if (!made) {
       refuse(to, too_busy, "other profiles are being made: ask again");
       return std::nullopt;
     }
-    const auto bytes = ask(*of, "profile", to);
-    if (!bytes) return std::nullopt;
-    const std::set<std::string> files = mapped_files(of->socket.pid);
-    auto named = trace::with_names(
-        *bytes, {.may_read = [&](const std::string& path) { return files.contains(path); },
-                 .shown_first = first});
-    if (!named) {
-      refuse(to, process_fails,
-             fmt::format("process {} answered what is no profile", of->socket.pid));
-      return std::nullopt;
-    }
-    return std::move(named->bytes);
+    if (!is_done(*made, *of, to)) return std::nullopt;
+    return std::move(made->text);
   }
 
   void send_profile(const Request& request, const char* first, Response& to) {
@@ -280,13 +258,17 @@ class web_server {
       return refuse(to, not_asked_rightly, "?every=N: one of N bytes is to be sampled; 0: none");
     const auto now = fleet_.look();
     const process_figures* const of = process_in(request, *now, to);
-    if (of != nullptr && ask(*of, fmt::format("sample {}", *every), to))
-      to.set_content("done\n", "text/plain; charset=utf-8");
+    if (of == nullptr) return;
+    const auto got = control::ask_all({of->socket}, fmt::format("sample {}", *every),
+                                      {.each = profile_time, .all = profile_time});
+    if (is_done(got.front(), *of, to)) to.set_content("done\n", "text/plain; charset=utf-8");
   }
 
   const server_options& options_;
   fleet fleet_;
-  std::timed_mutex profiling_;
+  process_profiles profiles_;
+  std::optional<push_target> push_to_;
+  std::optional<pusher> pusher_;
   httplib::Server http_;
 };
 

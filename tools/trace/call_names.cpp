@@ -112,8 +112,8 @@ call_names::call_names(const trace_reader& of) : call_names(of.modules(), of.nam
 }
 
 call_names::call_names(std::vector<module_definition> modules,
-                       std::span<const name_definition> in_trace)
-    : modules_(std::move(modules)) {
+                       std::span<const name_definition> in_trace, known_places* known)
+    : modules_(std::move(modules)), known_before_(known) {
   for (const name_definition& name : in_trace)
     if (!name.places.empty()) in_trace_[name.address] = &name.places;
   // So the system names a file that was replaced while the program ran.
@@ -191,8 +191,15 @@ std::vector<source_place> call_names::places_of(const module_definition& module,
   const std::uint64_t inside = address - 1 - module.bias;
   const auto kept = in_trace_.find(address);
   if (kept == in_trace_.end()) {
+    if (known_before_ != nullptr)
+      if (const auto* const before = known_before_->find(module, inside); before != nullptr)
+        return *before;
     note_if_lost(module);
-    return sources_.at(module.path, inside, module.build_id);
+    std::vector<source_place> found = sources_.at(module.path, inside, module.build_id);
+    if (known_before_ != nullptr && !module.build_id.empty() &&
+        sources_.state_of(module.path, module.build_id) == file_state::same)
+      known_before_->add(module, inside, found);
+    return found;
   }
   const std::vector<source_place>& places = *kept->second;
   // Without a build id the file may be any other one now.

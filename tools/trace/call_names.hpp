@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/trace/format.hpp"
+#include "tools/trace/known_places.hpp"
 #include "tools/trace/perf_map.hpp"
 #include "tools/trace/reader.hpp"
 #include "tools/trace/source_lines.hpp"
@@ -64,8 +65,10 @@ class call_names {
  public:
   /// Requires: the reader lives longer.
   explicit call_names(const trace_reader& of);
-  /// Of several names of one address the last counts. Requires: `in_trace` lives longer.
-  call_names(std::vector<module_definition> modules, std::span<const name_definition> in_trace);
+  /// Of several names of one address the last counts. `known`: has what was found before, and gets
+  /// what is found of builds that have an id. Requires: `in_trace` and `known` live longer.
+  call_names(std::vector<module_definition> modules, std::span<const name_definition> in_trace,
+             known_places* known = nullptr);
 
   /// Returns: the calls from the inside out, those that the compiler put inline among them.
   std::vector<named_call> of(const stack_definition& stack);
@@ -91,6 +94,7 @@ class call_names {
   std::unordered_map<std::uint64_t, const std::vector<source_place>*> in_trace_;
   std::unordered_map<std::uint64_t, std::vector<named_call>> known_;
   std::vector<lost_file> lost_;
+  known_places* known_before_ = nullptr;
   source_lines sources_;
   std::uint64_t pid_ = 0;         // 0: unknown
   std::optional<perf_map> made_;  // once it was asked for

@@ -65,7 +65,7 @@ class profile_namer {
   named_profile name() {
     read();
     if (!has_values_ || texts_.empty() || !texts_[0].empty()) throw damaged_profile();
-    names_.emplace(modules(), std::span<const name_definition>());
+    names_.emplace(modules(), std::span<const name_definition>(), how_.known);
     for (field_reader fields(bytes_); !fields.is_at_end();) write(fields.next());
     for (const auto& [key, added] : functions_)
       out_.message(of_function, [&made = added](auto& part) {

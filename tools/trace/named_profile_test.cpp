@@ -1,14 +1,18 @@
 #include "tools/trace/named_profile.hpp"
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <ashlar/core/pprof.hpp>
+
+#include "tools/trace/symbols.hpp"
 
 namespace ashlar::trace {
 namespace {
@@ -20,8 +24,13 @@ struct out {
   }
 };
 
+/// A file that the mapping has in place of this program, and its build id.
+struct other_file {
+  std::string path, build_id;
+};
+
 /// Where this program's code is mapped.
-pprof::mapping own_mapping(pprof::profile_writer<out>& to) {
+pprof::mapping own_mapping(pprof::profile_writer<out>& to, const other_file& from) {
   std::ifstream maps("/proc/self/maps");
   const auto here = reinterpret_cast<std::uintptr_t>(&own_mapping);
   for (std::string line; std::getline(maps, line);) {
@@ -34,19 +43,19 @@ pprof::mapping own_mapping(pprof::profile_writer<out>& to) {
               .begin = begin,
               .end = end,
               .file_offset = offset,
-              .file = to.text(line.substr(line.find('/'))),
-              .build_id = 0,
+              .file = to.text(from.path.empty() ? line.substr(line.find('/')) : from.path),
+              .build_id = from.build_id.empty() ? 0 : to.text(from.build_id),
               .is_named = false};
   }
   return {};
 }
 
 /// A profile with one call stack: a call in own_mapping(), and one in no file; then a named one.
-std::string profile() {
+std::string profile(const other_file& from = {}) {
   out bytes;
   pprof::profile_writer<out> to(bytes);
   pprof::begin_heap_profile(to, 512);
-  to.add(own_mapping(to));
+  to.add(own_mapping(to, from));
   to.add(pprof::location{.id = 1,
                          .mapping = 1,
                          .address = reinterpret_cast<std::uintptr_t>(&own_mapping) + 1,
@@ -90,6 +99,47 @@ TEST(NamedProfile, OpensNoFileThatMayNotBeRead) {
   EXPECT_FALSE(asked.empty());
   EXPECT_EQ(named->named, 0u);
   EXPECT_EQ(named->bytes.find("own_mapping"), std::string::npos);
+}
+
+TEST(NamedProfile, LooksForTheCallsOfABuildOnce) {
+  std::string digits;
+  for (const char byte : build_id_of("/proc/self/exe"))
+    digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  ASSERT_FALSE(digits.empty());
+  const other_file copy{testing::TempDir() + "named_profile_test_copy", digits};
+  std::filesystem::copy_file("/proc/self/exe", copy.path,
+                             std::filesystem::copy_options::overwrite_existing);
+  known_places known(1 << 20);
+  const auto first = with_names(profile(copy), {.known = &known});
+  const std::size_t bytes = known.bytes();
+  std::filesystem::remove(copy.path);
+  const auto second = with_names(profile(copy), {.known = &known});
+  const auto without = with_names(profile(copy));
+  ASSERT_TRUE(first && second && without);
+  EXPECT_EQ(first->named, 1u);
+  EXPECT_EQ(second->named, 1u);
+  EXPECT_EQ(without->named, 0u);
+  EXPECT_GT(bytes, 0u);
+  EXPECT_EQ(known.bytes(), bytes);
+  // What cannot be found is looked for again.
+  known_places later(1 << 20);
+  static_cast<void>(with_names(profile(copy), {.known = &later}));
+  EXPECT_EQ(later.bytes(), 0u);
+}
+
+TEST(NamedProfile, KeepsPlacesInBoundedMemory) {
+  constexpr std::size_t room = 10'000;
+  known_places known(room);
+  const module_definition file{0, 0, 0, "/a", "id"};
+  for (std::uint64_t address = 1; address < 1000; ++address) {
+    known.add(file, address, {{"function", "file", 1}});
+    EXPECT_LE(known.bytes(), room);
+    ASSERT_NE(known.find(file, address), nullptr);
+  }
+  EXPECT_EQ(known.find(file, 1), nullptr);
+  known.add(file, 1, {{std::string(room, 'x'), "", 1}});
+  EXPECT_EQ(known.find(file, 1), nullptr);
+  EXPECT_EQ(known.find({0, 0, 0, "/a", "other"}, 999), nullptr);
 }
 
 TEST(NamedProfile, ShowsAnotherValueFirst) {

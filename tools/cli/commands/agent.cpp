@@ -1,6 +1,7 @@
 // tools/cli/commands/agent.cpp: `ashlar agent`: the heaps of all processes of this host, over HTTP.
 // Layer: cli.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,11 +20,13 @@ struct agent_options {
   std::uint32_t port = 9480;
   std::string address = "127.0.0.1";
   std::string token_file;
+  std::string push;
+  std::uint32_t push_every = 60;
 };
 
 constexpr const char* agent_footer =
     R"(It finds every process of this user that has a control socket, or of all users where it runs
-as root, and asks them each time that it is asked. It ends by Ctrl-C or SIGTERM. Nothing is written.
+as root, and asks them each time that it is asked. It ends by Ctrl-C or SIGTERM.
 
   /                       a page: processes, the last hour, what holds memory
   /metrics                all figures, for Prometheus
@@ -35,10 +38,20 @@ Nobody but this host reaches it, unless --listen names another address. Then who
 the token in --token-file: as a Bearer token, or as the password of the user ashlar. Nothing is
 encrypted.
 
+--push sends the profile of each process that samples, every minute, to one of these:
+
+  pyroscope+http://HOST:PORT  Pyroscope's /ingest, in pprof's format
+  otlp+http://HOST:PORT       OpenTelemetry's profiles (opentelemetry-proto 1.10.0)
+  FOLDER                      files TIME-BUILD_ID-PROCESS.pb.gz, for go tool pprof
+
+Both have https, too. What a collector does not take waits in 64 MiB of memory; the oldest is
+dropped, and /metrics counts it.
+
 Examples:
   ashlar agent
   ashlar agent --port 9000
   ashlar agent --listen 10.0.0.7 --token-file /etc/ashlar/token
+  ashlar agent --push pyroscope+http://pyroscope:4040
   curl http://127.0.0.1:9480/metrics
   go tool pprof 'http://127.0.0.1:9480/debug/pprof/heap?pid=4711'
 
@@ -71,9 +84,14 @@ void add_agent(command_parser& to) {
   agent.value("--port", "N", with->port, "The port; 0: any that is free").within(0, UINT16_MAX);
   agent.value("--listen", "ADDRESS", with->address, "The address at which it listens, a number");
   agent.file("--token-file", with->token_file, "Whoever asks needs the token in this file");
+  agent.value("--push", "WHERE", with->push, "Send profiles to a collector or into a folder");
+  agent.value("--push-every", "SECONDS", with->push_every, "How often").within(1, 86'400);
   agent.does([with] {
-    agent::server_options options{
-        .address = with->address, .port = static_cast<std::uint16_t>(with->port), .token = {}};
+    agent::server_options options{.address = with->address,
+                                  .port = static_cast<std::uint16_t>(with->port),
+                                  .token = {},
+                                  .push = with->push,
+                                  .push_every = std::chrono::seconds(with->push_every)};
     if (!with->token_file.empty()) options.token = token_in(with->token_file);
     agent::serve(options);
     return 0;

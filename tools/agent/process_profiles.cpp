@@ -1,0 +1,47 @@
+// tools/agent/process_profiles.cpp. Layer: agent.
+#include "tools/agent/process_profiles.hpp"
+
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/trace/named_profile.hpp"
+
+namespace ashlar::agent {
+namespace {
+
+// Returns: the files that the process has mapped. Names are looked for in no other file: the
+// process says which ones it has, and might say anything.
+std::set<std::string> mapped_files(pid_t pid) {
+  std::set<std::string> files;
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(maps, line);)
+    if (const std::size_t path = line.find('/'); path != std::string::npos)
+      files.insert(line.substr(path));
+  return files;
+}
+
+}  // namespace
+
+std::optional<control::answer> process_profiles::make(const process_figures& of,
+                                                      const char* first) {
+  const std::unique_lock guard(making_, profile_time);
+  if (!guard.owns_lock()) return std::nullopt;
+  control::answer got = std::move(
+      control::ask_all({of.socket}, "profile", {.each = profile_time, .all = profile_time})
+          .front());
+  if (got.how != control::outcome::done) return got;
+  const std::set<std::string> files = mapped_files(of.socket.pid);
+  auto named = trace::with_names(
+      got.text, {.may_read = [&](const std::string& path) { return files.contains(path); },
+                 .shown_first = first,
+                 .known = &known_});
+  if (!named) return control::answer{.how = control::outcome::not_ashlar, .text = {}, .from = 0};
+  got.text = std::move(named->bytes);
+  return got;
+}
+
+}  // namespace ashlar::agent
