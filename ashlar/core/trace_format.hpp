@@ -90,6 +90,8 @@ inline constexpr std::string_view word_bytes = "word_bytes";
 inline constexpr std::string_view ticks_per_second = "ticks_per_second";
 inline constexpr std::string_view started = "started";  // seconds since 1970
 inline constexpr std::string_view options = "options";
+// Bytes that the control group of the process may have. Missing: no limit, or not known.
+inline constexpr std::string_view memory_limit = "memory_limit";
 // The same in each trace of one recording, and in no other: 16 hexadecimal digits.
 inline constexpr std::string_view recording = "recording";
 // 1: the process ran before the recording began. Blocks that it had then are not in the trace.

@@ -1,13 +1,19 @@
 // What a program has in memory, as a user meets it: the first screen adds up to it, and says what is
 // not malloc's.
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <tests/support/command_in_folder.hpp>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tools/trace/trace_test_files.hpp"
 
@@ -147,6 +153,31 @@ TEST_F(Memory, IsTheFirstLineOfLeaksToo) {
 TEST_F(Memory, AtTheEndOfAnUnreachableLookIsKnown) {
   const auto result = finish(start({"leaks", "--unreachable", "--", program, "mapped"}));
   EXPECT_TRUE(result.err.starts_with("ashlar: peak RSS 20")) << result.err;
+}
+
+TEST_F(Memory, IsBesideWhatTheControlGroupMayHave) {
+  namespace fs = std::filesystem;
+  const std::string name = fmt::format("ashlar-test-{}", ::getpid());
+  fs::path group;
+  for (const auto& [mount, limit] : {std::pair{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                     {"/sys/fs/cgroup", "memory.max"}}) {
+    std::error_code failed;
+    if (!group.empty() || !fs::create_directory(fs::path(mount) / name, failed)) continue;
+    std::ofstream file(fs::path(mount) / name / limit);
+    if (file << 512 * mib << std::flush)
+      group = fs::path(mount) / name;
+    else
+      fs::remove(fs::path(mount) / name, failed);
+  }
+  if (group.empty()) GTEST_SKIP() << "no control group can be made here";
+  const std::string line =
+      fmt::format("echo $$ > {}/cgroup.procs && exec {} record -o {} -- {} mapped 2>{}",
+                  group.string(), ASHLAR_COMMAND, path("run.atrace"), program, path("said"));
+  EXPECT_EQ(std::system(line.c_str()), 0) << said("said");
+  fs::remove(group);
+  EXPECT_EQ(report_of("run.atrace")["memory"]["limit_bytes"], 512 * mib);
+  EXPECT_NE(text_of("run.atrace").find(" MiB of 512.0 MiB that the control group may have"),
+            std::string::npos);
 }
 
 TEST_F(Memory, OfATraceFromBeforeIsSaidToBeUnknown) {

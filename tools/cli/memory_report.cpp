@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t parts_shown = 3;
 constexpr const char* not_recorded =
-    "resident memory was not recorded: the trace is older than that, or the system did not show it";
+    "resident memory was not recorded: the process made no call, the trace is older than that, or "
+    "the system did not show it";
 
 // ": libc.so.6 1.4 MiB, program 24.0 KiB and 3 more"
 std::string parts_of(const report::memory_row& row) {
@@ -24,6 +25,13 @@ std::string parts_of(const report::memory_row& row) {
                         format_bytes(row.parts[i].bytes));
   if (row.parts.size() > parts_shown)
     text += fmt::format(" and {} more", row.parts.size() - parts_shown);
+  return text;
+}
+
+std::string peak_of(const report::memory_rows& all) {
+  std::string text = fmt::format("peak RSS {}", format_bytes(all.peak));
+  if (all.limit != 0)
+    text += fmt::format(" of {} that the control group may have", format_bytes(all.limit));
   return text;
 }
 
@@ -48,10 +56,9 @@ std::string render_memory(const trace::resident_memory& memory, const trace::tra
   if (of.get(trace::header_name::pid).empty()) return {};  // firmware, or what another tool wrote
   const report::memory_rows all = report::memory_rows_of(memory, of);
   if (all.peak == 0) return fmt::format("  {}\n", not_recorded);
-  if (all.rows.empty())
-    return fmt::format("  peak RSS {}; what it is was not recorded\n", format_bytes(all.peak));
-  std::string text = fmt::format("  peak RSS {}; what it was, at {} s\n", format_bytes(all.peak),
-                                 format_seconds(seconds));
+  if (all.rows.empty()) return fmt::format("  {}; what it is was not recorded\n", peak_of(all));
+  std::string text =
+      fmt::format("  {}; what it was, at {} s\n", peak_of(all), format_seconds(seconds));
   std::uint64_t rest = 0;
   for (const report::memory_row& row : all.rows) {
     if (row.bytes < all.peak / 100)
@@ -72,7 +79,7 @@ std::string memory_line(const trace::resident_memory& memory, const trace::trace
   if (of.get(trace::header_name::pid).empty()) return {};
   const report::memory_rows all = report::memory_rows_of(memory, of);
   if (all.peak == 0) return fmt::format("{}\n", not_recorded);
-  std::string text = fmt::format("peak RSS {}", format_bytes(all.peak));
+  std::string text = peak_of(all);
   for (std::size_t i = 0; i < all.rows.size(); ++i)
     text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", format_bytes(all.rows[i].bytes),
                         all.rows[i].name.substr(0, all.rows[i].name.find_first_of(":,")));

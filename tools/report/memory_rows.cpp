@@ -83,6 +83,7 @@ void name_parts(trace::resident_memory& of, const std::vector<trace::stack_defin
 memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of) {
   memory_rows all;
   all.peak = memory.peak;
+  all.limit = of.number(trace::header_name::memory_limit, 0);
   if (memory.resident == 0) return all;
   const auto add = [&](std::uint64_t bytes, std::string name) -> memory_row& {
     return all.rows.emplace_back(memory_row{bytes, std::move(name), {}});
@@ -141,9 +142,13 @@ nlohmann::json memory_json(const trace::resident_memory& memory, const memory_ro
       parts.push_back({{"name", part.name}, {"bytes", part.bytes}});
     list.push_back({{"name", row.name}, {"bytes", row.bytes}, {"parts", std::move(parts)}});
   }
-  return {{"peak_bytes", rows.peak},   {"looked_at_bytes", memory.resident},
-          {"seconds", seconds},        {"malloc_bytes", memory.malloc},
-          {"live_bytes", memory.live}, {"rows", std::move(list)},
+  return {{"peak_bytes", rows.peak},
+          {"limit_bytes", rows.limit},
+          {"seconds", seconds},
+          {"looked_at_bytes", memory.resident},
+          {"malloc_bytes", memory.malloc},
+          {"live_bytes", memory.live},
+          {"rows", std::move(list)},
           {"remedy", rows.remedy}};
 }
 

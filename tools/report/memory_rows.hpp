@@ -22,6 +22,7 @@ struct memory_row {
 
 struct memory_rows {
   std::uint64_t peak = 0;        // bytes in memory; 0: not recorded
+  std::uint64_t limit = 0;       // what its control group may have; 0: no limit, or not known
   std::vector<memory_row> rows;  // none is 0; empty: only the peak is known
   std::string remedy;            // where malloc has little of it; empty: it has most
 };

@@ -1,5 +1,6 @@
 #include "tools/report/memory_rows.hpp"
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -46,6 +47,15 @@ TEST(MemoryRows, AddUpToThePeakTheLargestOfOthersFirst) {
   ASSERT_EQ(all.rows[2].parts.size(), 1u);
   EXPECT_EQ(all.rows[2].parts[0].name, "V8");
   EXPECT_EQ(all.rows[3].parts.size(), 2u);
+}
+
+TEST(MemoryRows, HaveTheLimitOfTheControlGroup) {
+  trace::trace_header header = program("/bin/x");
+  EXPECT_EQ(memory_rows_of(mostly_anonymous(), header).limit, 0u);
+  header.set(trace::header_name::memory_limit, 512 * mib);
+  const memory_rows all = memory_rows_of(mostly_anonymous(), header);
+  EXPECT_EQ(all.limit, 512 * mib);
+  EXPECT_EQ(memory_json(mostly_anonymous(), all, 1)["limit_bytes"], 512 * mib);
 }
 
 TEST(MemoryRows, NameTheRemedyOfTheRuntime) {

@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include <ashlar/os/memory_pressure.hpp>
+
 namespace ashlar::trace {
 namespace {
 
@@ -67,6 +69,10 @@ void file_recorder::open_trace(const process& of) {
   header.set(header_name::page_bytes, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   header.set(header_name::word_bytes, std::uint64_t{sizeof(void*)});
   header.set(header_name::ticks_per_second, ticks_per_second());
+  // A process that runs already may be in another group than this one.
+  const std::uint64_t limit =
+      options_.attached_to != 0 ? UINT64_MAX : os::memory_group().hard_limit();
+  if (limit != UINT64_MAX) header.set(header_name::memory_limit, limit);
   header.set(header_name::started, static_cast<std::uint64_t>(std::time(nullptr)));
   if (!options_.options.empty()) header.set(header_name::options, options_.options);
   if (!options_.recording.empty()) header.set(header_name::recording, options_.recording);

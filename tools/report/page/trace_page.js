@@ -41,7 +41,8 @@ function tracePage(written) {
             [
               "Peak RSS",
               bytes(memory.peak_bytes),
-              memory.rows.length > 0 ? `${bytes(memory.malloc_bytes)} of it malloc's` : "what it is was not recorded",
+              (memory.limit_bytes > 0 ? `of the control group's ${bytes(memory.limit_bytes)}; ` : "") +
+                (memory.rows.length > 0 ? `${bytes(memory.malloc_bytes)} of it malloc's` : "what it is was not recorded"),
             ],
           ]
         : []),
