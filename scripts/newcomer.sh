@@ -21,11 +21,17 @@ page=${pages[${1:-}]:-}
   exit 2
 }
 
+is_fresh=
+command -v debootstrap >/dev/null && [ "$(id -u)" -eq 0 ] && is_fresh=1
+# Mounts of its own, which end with it.
+if [ -n "$is_fresh" ] && [ -z "${NEWCOMER_MOUNTS:-}" ]; then
+  NEWCOMER_MOUNTS=1 exec unshare --mount "$0" "$@"
+fi
 folder=$(mktemp -d)
-trap 'rm -rf --one-file-system "$folder"' EXIT
+root=
+trap '[ -z "$root" ] || umount --lazy "$root/proc" "$root/dev" 2>/dev/null || true; rm -rf --one-file-system "$folder"' EXIT
 log=$folder/log.txt
 inside=()  # what a command is preceded by
-root=
 
 step() {  # NAME COMMAND...
   local name=$1 begin=$EPOCHREALTIME
@@ -39,9 +45,12 @@ step() {  # NAME COMMAND...
     'BEGIN { printf "%-28s %7.1f s\n", name, end - begin }'
 }
 
-if command -v debootstrap >/dev/null && [ "$(id -u)" -eq 0 ]; then
+if [ -n "$is_fresh" ]; then
   root=$folder/root
+  mkdir -p "$root/proc" "$root/dev"
   step "a fresh Debian 12" debootstrap --variant=minbase --include=ca-certificates,git,make,python3 bookworm "$root"
+  mount -t proc proc "$root/proc"
+  mount --rbind /dev "$root/dev"
   inside=(chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8)
 else
   echo "newcomer: without debootstrap and root, on this system and its packages"
