@@ -551,6 +551,22 @@ TEST(HollowSlabs, OneIsLookedAtInParts) {
   h->check();
 }
 
+TEST(HollowSlabs, TrimBeginsAnewWhereALookHasStopped) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  std::size_t least = SIZE_MAX;
+  for (int misses = 0; misses <= 200; ++misses) {
+    const auto h = std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.work_a_call = 500});
+    h->keep_one_in(64);
+    h->heap.space().set_clock(delay);
+    bool zeroed = false;
+    for (int miss = 0; miss < misses; ++miss)
+      deallocate(h->heap, *h->own, h->heap.allocate_large(600'000, 1, zeroed));
+    h->heap.trim();
+    least = std::min(least, h->resident());
+    EXPECT_EQ(h->resident(), least) << misses;
+  }
+}
+
 // Between the decision and the system call nobody gets a block that lies on such a page.
 TEST(HollowSlabs, NobodyGetsAPageThatIsLeaving) {
   if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;

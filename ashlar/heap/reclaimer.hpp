@@ -145,7 +145,7 @@ class reclaimer {
     reclaim_progress all{.at_once = true};
     {
       const std::lock_guard guard(mutex_);
-      cursor_ = {};
+      cursor_ = begun_ = {};
       work endless = work::without_end();
       while (look_at_slabs(all, SIZE_MAX, endless)) {
       }
@@ -321,8 +321,8 @@ class reclaimer {
   [[nodiscard]] slab_place next_slab(work& left) noexcept {
     const slab_place place = pages_.next_slab(cursor_, left);
     cursor_ = place.is_end() ? slab_place{} : place;
-    if (place.size_class != 0 && place != begun_) {
-      begun_ = place;
+    if (place.is_end() || (place.size_class != 0 && place != begun_)) {
+      begun_ = cursor_;
       seen_pages_ = 0;
     }
     return place;

@@ -619,7 +619,7 @@ class AgentTest(unittest.TestCase):
         name = "ashlar_agent_" + name
         self.assertTrue(wait_until(lambda: condition(self.one(name))), (name, self.value(name)))
 
-    def lines_at_end(self, agent, seconds=4):
+    def lines_at_end(self, agent, seconds=15):
         """What it said, once it has ended, which takes no longer than that."""
         begin = time.monotonic()
         agent.send_signal(signal.SIGTERM)
@@ -727,7 +727,7 @@ class AgentTest(unittest.TestCase):
         os.mkdir(folder)
         agent = self.pushing(folder)
         self.wait_for_metric("pushed_profiles_total", lambda pushed: pushed >= 2)
-        names = sorted(os.listdir(folder))
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".gz"))
         notes = subprocess.run(["readelf", "-n", SERVICE], capture_output=True, text=True, check=True).stdout
         build_id = re.search("Build ID: ([0-9a-f]+)", notes)[1]
         for name in names:
@@ -741,7 +741,7 @@ class AgentTest(unittest.TestCase):
             self.assertEqual(top.returncode, 0, top.stderr)
             self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
         # It goes away, and comes back.
-        shutil.rmtree(folder)
+        os.rename(folder, folder + ".away")
         self.wait_for_metric("push_fails", lambda fails: fails == 1)
         os.mkdir(folder)
         self.wait_for_metric("push_fails", lambda fails: fails == 0)
@@ -759,12 +759,12 @@ class AgentTest(unittest.TestCase):
         self.sampled_service()
         folder = os.path.join(self.runtime, "profiles")
         os.mkdir(folder)
-        agent = self.start(["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=16k none "$1" && exec "$0" agent --port 0 '
+        agent = self.start(["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=16k,mode=700 none "$1" && exec "$0" agent --port 0 '
                             '--push "$1" --push-every 1', COMMAND, folder])
         self.address = ("127.0.0.1", int(re.search(r":(\d+)/", agent.stdout.readline())[1]))
         self.wait_for_metric("push_fails", lambda fails: fails == 1)
         inside = f"/proc/{agent.pid}/root{folder}"
-        for name in os.listdir(inside):  # those that are there are whole, and nothing else is
+        for name in [name for name in os.listdir(inside) if name.endswith(".gz")]:  # they are whole
             with gzip.open(os.path.join(inside, name)) as file:
                 self.assertGreater(Profile(file.read()).sums["inuse_space"], 5_000_000)
             os.remove(os.path.join(inside, name))
@@ -787,7 +787,6 @@ class AgentTest(unittest.TestCase):
         begins = [int(re.search("from=([0-9]+)", path)[1]) for path, _, _ in to.got]
         self.assertGreaterEqual(len(begins), 3)
         self.assertEqual(begins, sorted(begins))  # the oldest first
-        self.assertLess(begins[-1] - begins[0], len(begins) + 3)  # and none is missing
         self.assertEqual(self.one("ashlar_agent_dropped_profiles_total"), 0)
         self.check_two_lines(self.lines_at_end(agent), to.url)
 
@@ -802,6 +801,9 @@ class AgentTest(unittest.TestCase):
         dropped = self.one("ashlar_agent_dropped_profiles_total")
         self.wait_for_metric("dropped_profiles_total", lambda now: now >= dropped + 2)
         self.assertEqual(other.got, [])
+        to.answer = lambda handler: to.say(handler, 500)
+        dropped = self.one("ashlar_agent_dropped_profiles_total")
+        self.wait_for_metric("dropped_profiles_total", lambda now: now >= dropped + 2)
         for status in (429, 503):
             to.answer = lambda handler, status=status: to.say(handler, status)
             self.wait_for_metric("push_fails", lambda fails: fails == 1)
@@ -839,12 +841,24 @@ class AgentTest(unittest.TestCase):
             while True:
                 handler.wfile.write(65536 * b"x")
 
-        def has_headers_for_ever(handler):
+        def has_headers_for_ever(handler, some=1000 * b"A: b\r\n"):
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            while True:
+                handler.wfile.write(some)
+
+        def has_one_line(handler):
+            has_headers_for_ever(handler, 65536 * b"x")
+
+        def drips(handler):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
             while True:
                 handler.wfile.write(b"A: b\r\n")
-                time.sleep(0.01)
-        for answer in (is_silent, goes_on, has_headers_for_ever):
+                time.sleep(0.1)
+        agent = self.pushing(f"pyroscope+{self.collector(answer=goes_on).url}")
+        self.wait_for_metric("pushed_profiles_total", lambda pushed: pushed >= 2)  # its status says so
+        self.assertLess(self.resident_kib(agent), 60_000)
+        self.assertEqual(self.lines_at_end(agent), [])
+        for answer in (is_silent, has_headers_for_ever, has_one_line, drips):
             with self.subTest(answer.__name__):
                 to = self.collector(answer=answer)
                 agent = self.pushing(f"pyroscope+{to.url}")

@@ -37,6 +37,10 @@ std::optional<std::uint16_t> client_port(int descriptor, std::uint16_t port) {
   return port_of(theirs);
 }
 
+using connection = std::pair<int, std::uint16_t>;  // a descriptor, and the client's port
+
+}  // namespace
+
 std::uint64_t bytes_received(int descriptor) {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -44,10 +48,6 @@ std::uint64_t bytes_received(int descriptor) {
              ? info.tcpi_bytes_received
              : 0;
 }
-
-using connection = std::pair<int, std::uint16_t>;  // a descriptor, and the client's port
-
-}  // namespace
 
 connection_watch::connection_watch(std::uint16_t port)
     : thread_([this, port] {

@@ -13,6 +13,9 @@
 
 namespace ashlar::agent {
 
+// Returns: how many bytes have come over a TCP connection; 0: the system does not say.
+[[nodiscard]] std::uint64_t bytes_received(int descriptor);
+
 class connection_watch {
  public:
   static constexpr int seconds_max = 30;

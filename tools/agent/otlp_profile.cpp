@@ -89,7 +89,11 @@ class request_writer {
   std::uint64_t text(std::string_view bytes) {
     return place_of(texts, label_value(bytes, text_bytes_max));
   }
-  std::uint64_t text_at(std::uint64_t index) { return text(from_.text(index)); }
+  std::uint64_t text_at(std::uint64_t index) {
+    const auto [known, is_new] = texts_.emplace(index, 0);
+    if (is_new) known->second = text(from_.text(index));
+    return known->second;
+  }
 
   std::string value_type(const read_profile::type& type) {
     return message([&](fields_out& to) {
@@ -98,12 +102,15 @@ class request_writer {
     });
   }
   std::uint64_t attribute(std::string_view key, std::uint64_t text_index) {
-    return place_of(attributes, message([&](fields_out& to) {
-                      to.number(1, text(key));
-                      to.message(2, [&](auto& value) {
-                        value.text(1, label_value(from_.text(text_index), text_bytes_max));
-                      });
-                    }));
+    const auto [known, is_new] = attributes_.emplace(std::pair(key, text_index), 0);
+    if (!is_new) return known->second;
+    return known->second =
+               place_of(attributes, message([&](fields_out& to) {
+                          to.number(1, text(key));
+                          to.message(2, [&](auto& value) {
+                            value.text(1, label_value(from_.text(text_index), text_bytes_max));
+                          });
+                        }));
   }
   std::uint64_t mapping(std::uint64_t id) {
     const auto found = from_.mappings.find(id);
@@ -165,6 +172,8 @@ class request_writer {
   const read_profile& from_;
   std::string dictionary_;
   std::map<table, std::map<std::string, std::uint64_t>> places_;
+  std::map<std::uint64_t, std::uint64_t> texts_;  // the profile's -> the dictionary's, as all below
+  std::map<std::pair<std::string_view, std::uint64_t>, std::uint64_t> attributes_;
   std::map<std::uint64_t, std::uint64_t> locations_;  // the profile's -> the dictionary's
 };
 

@@ -8,17 +8,23 @@
 #include <exception>
 #include <filesystem>
 #include <future>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <httplib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "tools/agent/connection_watch.hpp"
 #include "tools/files/error.hpp"
+#include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/trace/profile_fields.hpp"
 #include "tools/trace/symbols.hpp"
@@ -29,8 +35,8 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::system_clock;
 
-constexpr std::size_t answer_bytes_max = 64 * 1024;
-constexpr std::chrono::milliseconds look_time(50);  // between looks whether a request must end
+constexpr std::size_t answer_bytes_max = 64 * 1024;  // with its head, and TLS
+constexpr std::chrono::milliseconds look_time(10);   // between looks whether a request must end
 
 // Throws: std::runtime_error.
 std::string gzipped(std::string_view bytes) {
@@ -121,6 +127,10 @@ push_target push_target_of(const std::string& given) {
     std::error_code failed;
     if (!std::filesystem::is_directory(given, failed))
       throw fail("it is no folder, and no URL such as pyroscope+http://HOST:4040");
+    // A link that others put there would say which file is written.
+    if ((std::filesystem::status(given).permissions() & std::filesystem::perms::others_write) !=
+        std::filesystem::perms::none)
+      throw fail("others may write into the folder (chmod o-w)");
     return {.how = push_target::kind::folder, .server = {}, .path = given};
   }
   const std::string scheme = given.substr(0, scheme_end);
@@ -181,7 +191,11 @@ bool pusher::must_end() const {
 void pusher::run() {
   auto next = std::chrono::steady_clock::now();
   for (;;) {
-    collect();
+    try {
+      collect();
+    } catch (const std::exception& error) {
+      log("no profiles could be made: {}", error.what());
+    }
     send_all();
     next = std::max(next + every_, std::chrono::steady_clock::now());
     std::unique_lock guard(mutex_);
@@ -193,13 +207,13 @@ void pusher::collect() {
   const auto now = fleet_.look();
   for (const process_figures& each : now->processes) {
     if (must_end()) return;
-    const auto made = profiles_.make(each, "inuse_space");
-    if (!made || made->how != control::outcome::done) continue;  // it does not sample, mostly
     try {
+      const auto made = profiles_.make(each, "inuse_space");
+      if (!made || made->how != control::outcome::done) continue;  // it does not sample, mostly
       pushed_profile one = packed(made->text, each);
       const std::lock_guard guard(mutex_);
       waiting_.add(std::move(one));
-    } catch (const trace::damaged_profile&) {
+    } catch (const std::exception&) {
       continue;  // a process may say anything
     }
   }
@@ -249,6 +263,7 @@ void pusher::send_all() {
     }
     waiting_.pop();
     if (how == outcome::refused) {
+      counts_.is_failing = false;
       ++counts_.dropped;
       if (!std::exchange(counts_.is_refusing, true))
         log("{} refuses profiles, which are dropped: {}", where, why);
@@ -295,24 +310,40 @@ pusher::outcome pusher::post(const pushed_profile& one, std::string& why) {
       {"Connection", "close"}};
   if (is_otlp) request.headers.emplace("Content-Encoding", "gzip");
   std::string answer;
+  int status = 0;
+  request.response_handler = [&](const httplib::Response& head) {
+    status = head.status;
+    return true;
+  };
   request.content_receiver = [&](const char* bytes, std::size_t count, std::uint64_t,
                                  std::uint64_t) {
     if (answer.size() + count > answer_bytes_max) return false;
     answer.append(bytes, count);
     return true;
   };
-  // The library bounds each wait for bytes, and not their sum. What ends a request makes it fail.
+  // The library bounds each wait for bytes, and not their sum, and client.stop() waits while it
+  // connects. So a copy of the descriptor ends a request.
+  std::mutex socket_mutex;
+  std::optional<files::open_file> socket;
+  client.set_socket_options([&](auto made) {
+    const std::lock_guard guard(socket_mutex);
+    socket.emplace(::fcntl(made, F_DUPFD_CLOEXEC, 0));
+  });
   auto sending = std::async(std::launch::async, [&] { return client.send(request); });
   const auto end = std::chrono::steady_clock::now() + send_time;
-  while (sending.wait_for(look_time) != std::future_status::ready)
-    if (must_end() || std::chrono::steady_clock::now() > end) client.stop();
+  while (sending.wait_for(look_time) != std::future_status::ready) {
+    const bool is_late = must_end() || std::chrono::steady_clock::now() > end;
+    const std::lock_guard guard(socket_mutex);
+    if (socket && (is_late || bytes_received(socket->descriptor()) > answer_bytes_max))
+      ::shutdown(socket->descriptor(), SHUT_RDWR);
+  }
   const httplib::Result got = sending.get();
-  if (!got) {
+  if (status == 0) {
     why = httplib::to_string(got.error());
     return outcome::failed;
   }
-  const int status = got->status;
-  constexpr int ok = 200, not_ok = 300, takes_too_long = 408, too_many = 429, fails = 500;
+  // Where its status is known, a longer answer is as good as a short one.
+  constexpr int ok = 200, not_ok = 300;
   if (status >= ok && status < not_ok) {
     const std::uint64_t lost = is_otlp ? rejected(answer) : 0;
     if (lost == 0) return outcome::arrived;
@@ -320,8 +351,10 @@ pusher::outcome pusher::post(const pushed_profile& one, std::string& why) {
     return outcome::refused;
   }
   why = fmt::format("HTTP status {}: {}", status, one_line(answer));
-  return status >= fails || status == takes_too_long || status == too_many ? outcome::failed
-                                                                           : outcome::refused;
+  constexpr std::array try_again{408, 429, 502, 503, 504};
+  return std::find(try_again.begin(), try_again.end(), status) != try_again.end()
+             ? outcome::failed
+             : outcome::refused;
 }
 
 }  // namespace ashlar::agent

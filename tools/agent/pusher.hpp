@@ -38,7 +38,8 @@ class pusher {
 
   // Requires: the fleet and the profiles live longer.
   pusher(push_target to, std::chrono::seconds every, fleet& of, process_profiles& from);
-  // Effects: ends what is being sent. What waits is lost.
+  // Effects: ends what is being sent, and waits for the profile that is being made (20 s and the time
+  // of its names at most), or for a name that is looked up. What waits is lost.
   ~pusher();
   pusher(const pusher&) = delete;
   pusher& operator=(const pusher&) = delete;
