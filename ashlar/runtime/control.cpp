@@ -26,6 +26,7 @@ constexpr std::size_t stack_bytes = std::size_t{256} * 1024;
 
 /// A thread that starts or ends another one waits no longer than this for it.
 constexpr unsigned wait_ms_max = 5'000;
+constexpr unsigned opening_ms_max = 1'000;  // of a process that ends meanwhile
 
 void copy(const char* from, char* to, std::size_t capacity) noexcept {
   const std::size_t length = from != nullptr ? std::strlen(from) : 0;
@@ -104,8 +105,14 @@ void control::end(state last) noexcept {
 }
 
 void control::end_with_process() noexcept {
-  if (state_.exchange(state::off, std::memory_order_acq_rel) == state::off) return;
+  const state before = state_.exchange(state::off, std::memory_order_acq_rel);
+  if (before == state::off) return;
   must_end_.store(true, std::memory_order_release);
+  // The thread may be about to give the socket its name, which nobody would remove then.
+  for (unsigned ms = 0; before == state::serving && ms != opening_ms_max; ++ms) {
+    if (opened_.load(std::memory_order_acquire) != not_yet) break;
+    os::pause_us(1000);
+  }
   socket_.remove_name();
 }
 

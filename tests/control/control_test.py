@@ -335,6 +335,19 @@ class ControlTest(unittest.TestCase):
         self.assertEqual(one.end(7), "")
         self.assertFalse(os.path.exists(one.path))
 
+    def test_exit_at_once_leaves_no_socket(self):
+        lines = os.path.join(self.runtime, "lines")
+        with open(lines, "w", encoding="utf-8") as file:
+            file.write("exit\n")
+        environment = {**os.environ, "XDG_RUNTIME_DIR": self.runtime, "ASHLAR_CONTROL": "1", "LD_PRELOAD": DROP_IN}
+        for _ in range(40):
+            some = []
+            for _ in range(8):
+                with open(lines, encoding="utf-8") as stdin:
+                    some.append(subprocess.Popen([SERVICE], env=environment, stdin=stdin, stdout=subprocess.DEVNULL))
+            self.assertEqual({one.wait(timeout=30) for one in some}, {7})
+            self.assertEqual(os.listdir(os.path.join(self.runtime, "ashlar")), [])
+
     def test_last_thread(self):
         one = self.service()
         one.process.stdin.write("end_main\n")
