@@ -191,14 +191,15 @@ std::vector<source_place> call_names::places_of(const module_definition& module,
   const std::uint64_t inside = address - 1 - module.bias;
   const auto kept = in_trace_.find(address);
   if (kept == in_trace_.end()) {
+    const std::uint64_t in_file = address - 1 - module.begin + module.offset;
     if (known_before_ != nullptr)
-      if (const auto* const before = known_before_->find(module, inside); before != nullptr)
+      if (const auto* const before = known_before_->find(module, in_file); before != nullptr)
         return *before;
     note_if_lost(module);
     std::vector<source_place> found = sources_.at(module.path, inside, module.build_id);
     if (known_before_ != nullptr && !module.build_id.empty() &&
         sources_.state_of(module.path, module.build_id) == file_state::same)
-      known_before_->add(module, inside, found);
+      known_before_->add(module, in_file, found);
     return found;
   }
   const std::vector<source_place>& places = *kept->second;

@@ -62,6 +62,7 @@ struct module_definition {
   std::string path;
   // Its bytes; empty: it has none, or an older recorder did not ask. gcc warns of a list that leaves it out, but for `{}`.
   std::string build_id{};  // NOLINT(readability-redundant-member-init)
+  std::uint64_t offset{};  // of `begin` in the file, where a profile tells it
   friend bool operator==(const module_definition&, const module_definition&) = default;
 };
 /// A place in a source file. What is unknown is empty, or line 0.

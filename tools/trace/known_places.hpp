@@ -13,7 +13,7 @@
 
 namespace ashlar::trace {
 
-/// Places by file, its build id and the address in it. Memory is bounded: where there is no more room
+/// Places by file, its build id and the offset in it, which no file has to be read for. Memory is bounded: where there is no more room
 /// all is forgotten, and looked for again. Not thread-safe.
 class known_places {
  public:
@@ -21,14 +21,14 @@ class known_places {
 
   /// Returns: null: nothing is known.
   [[nodiscard]] const std::vector<source_place>* find(const module_definition& file,
-                                                      std::uint64_t address) const {
+                                                      std::uint64_t offset) const {
     const auto places = files_.find({file.path, file.build_id});
     if (places == files_.end()) return nullptr;
-    const auto found = places->second.find(address);
+    const auto found = places->second.find(offset);
     return found != places->second.end() ? &found->second : nullptr;
   }
   /// Requires: the file has a build id, and it was this one when the places were found.
-  void add(const module_definition& file, std::uint64_t address,
+  void add(const module_definition& file, std::uint64_t offset,
            const std::vector<source_place>& places) {
     constexpr std::size_t of_node = 64;
     std::size_t bytes = of_node + file.path.size() + file.build_id.size();
@@ -39,16 +39,16 @@ class known_places {
       files_.clear();
       bytes_ = 0;
     }
-    if (files_[{file.path, file.build_id}].emplace(address, places).second) bytes_ += bytes;
+    if (files_[{file.path, file.build_id}].emplace(offset, places).second) bytes_ += bytes;
   }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
-  using by_address = std::map<std::uint64_t, std::vector<source_place>>;
+  using by_offset = std::map<std::uint64_t, std::vector<source_place>>;
 
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
-  std::map<std::pair<std::string, std::string>, by_address> files_;
+  std::map<std::pair<std::string, std::string>, by_offset> files_;
 };
 
 }  // namespace ashlar::trace

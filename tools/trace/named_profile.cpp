@@ -125,7 +125,7 @@ class profile_namer {
       const std::string path = text(m.file);
       if (how_.may_read && !how_.may_read(path)) continue;
       all.push_back({m.begin, m.end, m.begin - address_at_offset(path, m.offset), path,
-                     bytes_of_digits(text(m.build_id))});
+                     bytes_of_digits(text(m.build_id)), m.offset});
     }
     return all;
   }
