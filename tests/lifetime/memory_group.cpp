@@ -1,6 +1,5 @@
-// A control group that limits memory: the heap is not told, so what matters is that it makes use of
-// what it has. Only the background thread looks at the group, and gives back early. The program makes a group below (version 1) or beside (version 2) the one that it is
-// in, starts itself again there, and takes the group away.
+// A control group that limits memory: the heap is not told, so what matters is that it makes use of what it has. Only the
+// background thread looks at the group, and gives back early. The program starts itself again in such a group.
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -8,6 +7,7 @@
 #include <tests/lifetime/busy.hpp>
 #include <tests/lifetime/skip.hpp>
 #include <tests/support/face.hpp>
+#include <tests/support/limited_group.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
 #include <tests/support/resident.hpp>
@@ -23,65 +23,9 @@ namespace {
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::size_t limit = 96 * mebibyte;
 
-bool write_file(const std::string& path, const std::string& text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  return ::close(file) == 0 && written;
-}
-
-/// Returns: the path of this process's group in the hierarchy whose line in /proc/self/cgroup has
-/// `controller` between its colons; empty if it is in none.
-std::string own_group(const std::string& controller) {
-  std::FILE* const file = std::fopen("/proc/self/cgroup", "re");
-  if (file == nullptr) return {};
-  char line[4096];
-  std::string found;
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    const std::string text(line, std::strcspn(line, "\n"));
-    const auto first = text.find(':'), second = text.find(':', first + 1);
-    if (text.substr(first + 1, second - first - 1) == controller) found = text.substr(second + 1);
-  }
-  std::fclose(file);
-  return found;
-}
-
-/// A group that limits memory; of no path where none can be made.
-class limited_group {
- public:
-  limited_group() {
-    if (!make("/sys/fs/cgroup/memory" + own_group("memory"), "memory.limit_in_bytes")) {
-      // A group of version 2 that has processes gives its children no limits.
-      std::string own = "/sys/fs/cgroup" + own_group("");
-      make(own.substr(0, own.rfind('/')), "memory.max");
-    }
-  }
-  limited_group(const limited_group&) = delete;
-  limited_group& operator=(const limited_group&) = delete;
-  ~limited_group() {
-    // The system may need a moment after the last process has ended.
-    for (int i = 0; !path_.empty() && ::rmdir(path_.c_str()) != 0 && i < 1'000; ++i)
-      ::usleep(1'000);
-  }
-  [[nodiscard]] bool exists() const { return !path_.empty(); }
-  [[nodiscard]] bool enter() const { return write_file(path_ + "/cgroup.procs", "0"); }
-
- private:
-  bool make(const std::string& parent, const char* limit_file) {
-    const std::string path = parent + "/ashlar-test-" + std::to_string(::getpid());
-    if (::mkdir(path.c_str(), 0755) != 0) return false;
-    path_ = path;
-    if (write_file(path + "/" + limit_file, std::to_string(limit))) return true;
-    ::rmdir(path.c_str());
-    path_.clear();
-    return false;
-  }
-  std::string path_;
-};
-
 /// Effects: runs `mode` of this program inside a limited group. Returns: its wait status, or -1.
 int run_limited(char* mode) {
-  const limited_group group;
+  const support::limited_group group(limit);
   if (!group.exists()) return -1;
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -150,8 +94,8 @@ MODE(exceed) {
 /// Returns: what the group of this process uses, version 1 or 2.
 std::size_t group_usage() {
   for (const std::string& path :
-       {"/sys/fs/cgroup/memory" + own_group("memory") + "/memory.usage_in_bytes",
-        "/sys/fs/cgroup" + own_group("") + "/memory.current"}) {
+       {"/sys/fs/cgroup/memory" + support::own_group("memory") + "/memory.usage_in_bytes",
+        "/sys/fs/cgroup" + support::own_group("") + "/memory.current"}) {
     char text[64] = {};
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) continue;

@@ -3,17 +3,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <system_error>
 #include <tests/support/command_in_folder.hpp>
-#include <utility>
+#include <tests/support/limited_group.hpp>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "tools/trace/trace_test_files.hpp"
 
@@ -156,26 +153,12 @@ TEST_F(Memory, AtTheEndOfAnUnreachableLookIsKnown) {
 }
 
 TEST_F(Memory, IsBesideWhatTheControlGroupMayHave) {
-  namespace fs = std::filesystem;
-  const std::string name = fmt::format("ashlar-test-{}", ::getpid());
-  fs::path group;
-  for (const auto& [mount, limit] : {std::pair{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
-                                     {"/sys/fs/cgroup", "memory.max"}}) {
-    std::error_code failed;
-    if (!group.empty() || !fs::create_directory(fs::path(mount) / name, failed)) continue;
-    std::ofstream file(fs::path(mount) / name / limit);
-    if (file << 512 * mib << std::flush)
-      group = fs::path(mount) / name;
-    else
-      fs::remove(fs::path(mount) / name, failed);
-  }
-  if (group.empty()) GTEST_SKIP() << "no control group can be made here";
+  const support::limited_group group(512 * mib);
+  if (!group.exists()) GTEST_SKIP() << "no control group can be made here";
   const std::string line =
       fmt::format("echo $$ > {}/cgroup.procs && exec {} record -o {} -- {} mapped 2>{}",
-                  group.string(), ASHLAR_COMMAND, path("run.atrace"), program, path("said"));
+                  group.path(), ASHLAR_COMMAND, path("run.atrace"), program, path("said"));
   EXPECT_EQ(std::system(line.c_str()), 0) << said("said");
-  std::error_code busy;  // for a moment, until the process has left it
-  for (int i = 0; i < 100 && !fs::remove(group, busy); ++i) ::usleep(100'000);
   EXPECT_EQ(report_of("run.atrace")["memory"]["limit_bytes"], 512 * mib);
   EXPECT_NE(text_of("run.atrace").find(" MiB of 512.0 MiB that the control group may have"),
             std::string::npos);

@@ -22,8 +22,7 @@ struct benchmark_value {
 
 inline constexpr const char* results_help =
     "What was found for other readers, on standard output or into FILE: sarif (SARIF 2.1.0: code "
-    "hosts, "
-    "editors), junit (JUnit XML: CI) or github (annotations)";
+    "hosts, editors), junit (JUnit XML: CI) or github (annotations)";
 
 // Effects: where `format` is the FORMAT[=FILE] of --for, it becomes the format alone, and `path` the
 // file; "-" without one. Throws: command_error where there is no such format, or --json is there, too.

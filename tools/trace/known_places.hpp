@@ -13,8 +13,8 @@
 
 namespace ashlar::trace {
 
-/// Places by file, its build id and the offset in it, which no file has to be read for. Memory is bounded: where there is no more room
-/// all is forgotten, and looked for again. Not thread-safe.
+/// Places by file, its build id and the offset in it, which no file has to be read for. Memory is
+/// bounded: where there is no more room all is forgotten, and looked for again. Not thread-safe.
 class known_places {
  public:
   explicit known_places(std::size_t bytes_max) : bytes_max_(bytes_max) {}

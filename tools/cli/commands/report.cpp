@@ -370,12 +370,10 @@ void add_report(command_parser& to) {
   report.file("--replay", with->replay, "The trace on several allocators, by ashlar replay --json");
   report.json(with->json_path, "What the page, or the text, shows; a page then only with -o");
   report
-      .value(
-          "--for", "FORMAT[=FILE]", with->format,
-          "The findings for other readers, on standard output or into FILE: sarif (SARIF 2.1.0: "
-          "code "
-          "hosts, editors), junit (JUnit XML: CI), github (annotations); or benchmark: its figures "
-          "for github-action-benchmark (customSmallerIsBetter)")
+      .value("--for", "FORMAT[=FILE]", with->format,
+             "The findings for other readers, on standard output or into FILE: sarif (SARIF 2.1.0: "
+             "code hosts, editors), junit (JUnit XML: CI), github (annotations); or benchmark: its "
+             "figures for github-action-benchmark (customSmallerIsBetter)")
       .excludes(output);
   report.does([with] {
     take_format(with->format, with->json_path, true);
