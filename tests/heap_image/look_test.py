@@ -3,6 +3,7 @@
 Run: look_test.py COMMAND DROP_IN PLANTED LINKED DEBUGGER_FOLDER
 """
 
+import collections
 import json
 import os
 import random
@@ -308,6 +309,26 @@ class Blocks(LookTest):
         total = core.pop("sum")
         self.assertEqual(sum(core.values()), total, core)
         self.assertGreater(core["other"], 20 * mib)
+
+    def test_pages_that_few_blocks_keep(self):
+        process = self.planted("pins").start("wait")
+        live = collections.Counter()  # bytes, by page
+        for address, size in listed_blocks(ashlar("inspect", "--list", process.pid).stdout).items():
+            if size <= 32 * 1024:
+                for byte in range(address, address + size, 16):
+                    live[byte // 4096] += 16
+        hollow = [4096 - used for used in live.values() if used < 1024]
+        pinned = json.loads(ashlar("inspect", "--json", process.pid).stdout)["pinned"]
+        self.assertEqual((pinned["pages"], pinned["bytes"]), (len(hollow), sum(hollow)))
+        self.assertGreater(len(hollow), 1900)
+        self.assertEqual(sum(group["bytes"] for group in pinned["groups"]), pinned["bytes"])
+        text = ashlar("inspect", process.pid).stdout
+        self.assertIn(f"in {len(hollow):,} pages, of each of which less than a quarter is in use", text)
+        clean = ashlar("inspect", self.planted("freed").start("wait").pid).stdout
+        self.assertNotIn("Free bytes that few blocks keep", clean)
+        process.end()
+        sampled = ashlar("inspect", process.start("wait", {"ASHLAR_SAMPLE": "16K"}).pid).stdout
+        self.assertRegex(sampled, r"\n +[\d,]+ +208 +[\d.]+ MiB +other data +.*take_what_stays")
 
     def test_a_thread_that_ended_leaves_its_blocks_in_stashes(self):
         report = json.loads(ashlar("inspect", "--json", self.planted("lost").core()).stdout)

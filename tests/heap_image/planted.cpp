@@ -1,7 +1,7 @@
 // A program whose blocks in use are known: it writes each of them into a file, then ends by abort
 // or waits.
 //   planted TRUTH SCENARIO END
-//     SCENARIO: alone, threads, fork, lost, freed, instances, parts
+//     SCENARIO: alone, threads, fork, lost, freed, pins, instances, parts
 //     END: abort, wait
 // It is run on the drop-in library. With LINKED it is linked with libashlar, and asks that for its
 // blocks.
@@ -235,6 +235,19 @@ void have_all_parts() {
   pthread_create(&thread, nullptr, use_a_stack, nullptr);
   pthread_barrier_wait(&done);
 }
+/// One block in fifty stays of many.
+[[gnu::noinline]] void* take_what_stays() {
+  return std::memset(std::malloc(200), 1, 200);
+}
+void leave_pinned_pages() {
+  static void* passing[100'000];
+  std::size_t count = 0;
+  for (void*& each : passing) {
+    if (count++ % 50 == 0) note(take_what_stays(), 200);
+    each = std::memset(std::malloc(200), 2, 200);
+  }
+  for (void* const each : passing) std::free(each);
+}
 /// A block that the program has freed, and still knows.
 void keep_what_is_freed() {
   void* const block = std::malloc(100);
@@ -269,6 +282,8 @@ int main(int, char** words) {
     keep_and_lose();
   } else if (scenario == "parts") {
     have_all_parts();
+  } else if (scenario == "pins") {
+    leave_pinned_pages();
   } else if (scenario == "freed") {
     keep_what_is_freed();
 #else

@@ -71,6 +71,7 @@ std::string head_of(const image_report& report) {
   return text + "\n";
 }
 
+constexpr std::uint64_t pinned_bytes_told = 1024 * 1024;
 constexpr const char* resting_words[] = {"in slabs", "in stashes", "in caches", "in a queue"};
 constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches", "in_queue"};
 
@@ -202,6 +203,41 @@ std::string owner_text(const image_report& report, const block_group& group) {
   return text;
 }
 
+// Groups by block size, with who allocated them as far as that is known.
+std::string sites_text(const image_report& report, const std::vector<block_group>& groups,
+                       const char* bytes, std::size_t rows) {
+  const bool has_sites = std::any_of(groups.begin(), groups.end(),
+                                     [](const block_group& g) { return !g.sites.empty(); });
+  std::vector<column> columns{{"blocks"}, {"of size"}, {bytes}, {"what is in them", align::left}};
+  if (has_sites) columns.emplace_back("allocated by", align::left);
+  columns.emplace_back("for example", align::left);
+  table lines(columns);
+  for (std::size_t i = 0; i < std::min(rows, groups.size()); ++i) {
+    const block_group& g = groups[i];
+    std::vector<std::string> cells{format_count(g.blocks), format_count(g.block_size),
+                                   format_bytes(g.bytes), printable(g.what)};
+    if (has_sites) cells.push_back(owner_text(report, g));
+    std::string examples;
+    // One is enough beside a site: `--what` has all of its calls.
+    for (const std::uint64_t address :
+         std::span(g.examples).first(has_sites ? 1 : g.examples.size()))
+      examples += fmt::format("{}{:#x}", examples.empty() ? "" : " ", address);
+    cells.push_back(examples);
+    lines.add_row(cells);
+  }
+  return lines.render(2) + left_out(groups.size(), rows);
+}
+
+std::string pinned_text(const image_report& report, std::size_t rows) {
+  const inspect::pinned_pages& pinned = report.survey.pinned;
+  if (pinned.bytes < pinned_bytes_told) return {};
+  return fmt::format(
+             "\nFree bytes that few blocks keep in memory: {} in {}, of each of which less "
+             "than a quarter is in use\n",
+             format_bytes(pinned.bytes), count_of(pinned.pages, "page")) +
+         sites_text(report, pinned.groups, "pinned", rows);
+}
+
 nlohmann::json groups_json(const std::vector<block_group>& groups, const image_report& report) {
   nlohmann::json all = nlohmann::json::array();
   for (const block_group& g : groups) {
@@ -291,33 +327,14 @@ std::string render_blocks(const image::memory_image& image, const inspect::heap_
 std::string render_unreachable(const image_report& report, std::size_t rows) {
   const inspect::survey& s = report.survey;
   if (s.unreachable_blocks == 0) return "\nA pointer leads to each block.\n";
-  std::string text =
-      fmt::format("\nNo pointer leads to {} in {}:\n", format_bytes(s.unreachable_bytes),
-                  count_of(s.unreachable_blocks, "block"));
-  const bool has_sites = std::any_of(s.unreachable.begin(), s.unreachable.end(),
-                                     [](const block_group& g) { return !g.sites.empty(); });
-  std::vector<column> columns{{"blocks"}, {"of size"}, {"bytes"}, {"what is in them", align::left}};
-  if (has_sites) columns.emplace_back("allocated by", align::left);
-  columns.emplace_back("for example", align::left);
-  table lines(columns);
-  for (std::size_t i = 0; i < std::min(rows, s.unreachable.size()); ++i) {
-    const block_group& g = s.unreachable[i];
-    std::vector<std::string> cells{format_count(g.blocks), format_count(g.block_size),
-                                   format_bytes(g.bytes), printable(g.what)};
-    if (has_sites) cells.push_back(owner_text(report, g));
-    std::string examples;
-    // One is enough beside a site: `--what` has all of its calls.
-    for (const std::uint64_t address :
-         std::span(g.examples).first(has_sites ? 1 : g.examples.size()))
-      examples += fmt::format("{}{:#x}", examples.empty() ? "" : " ", address);
-    cells.push_back(examples);
-    lines.add_row(cells);
-  }
-  return text + lines.render(2) + left_out(s.unreachable.size(), rows);
+  return fmt::format("\nNo pointer leads to {} in {}:\n", format_bytes(s.unreachable_bytes),
+                     count_of(s.unreachable_blocks, "block")) +
+         sites_text(report, s.unreachable, "bytes", rows);
 }
 
 std::string render_image(const image_report& report, std::size_t rows) {
-  return head_of(report) + totals_text(report) + memory_text(report) + sizes_text(report, rows) +
+  return head_of(report) + totals_text(report) + memory_text(report) + pinned_text(report, rows) +
+         sizes_text(report, rows) +
          groups_text(report.survey.by_what, rows, totals_of(*report.heaps).bytes) +
          render_unreachable(report, rows) + broken_text(*report.heaps);
 }
@@ -330,6 +347,10 @@ nlohmann::json image_json(const image_report& report) {
                      {"threads", image.threads().size()},
                      {"in_use", {{"blocks", t.blocks}, {"bytes", t.bytes}}},
                      {"by_what", groups_json(report.survey.by_what, report)},
+                     {"pinned",
+                      {{"pages", report.survey.pinned.pages},
+                       {"bytes", report.survey.pinned.bytes},
+                       {"groups", groups_json(report.survey.pinned.groups, report)}}},
                      {"unreachable",
                       {{"blocks", report.survey.unreachable_blocks},
                        {"bytes", report.survey.unreachable_bytes},

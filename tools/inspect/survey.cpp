@@ -13,7 +13,8 @@ namespace ashlar::inspect {
 namespace {
 
 constexpr std::uint64_t word = sizeof(std::uint64_t);
-constexpr std::size_t looked_at = 512;  // bytes of a block tell what is in it
+constexpr std::uint64_t page_bytes = 4096;  // as findings count them
+constexpr std::size_t looked_at = 512;      // bytes of a block tell what is in it
 constexpr std::size_t words_asked = 16;
 constexpr std::size_t text_min = 4;
 constexpr std::size_t examples_max = 3;
@@ -61,15 +62,15 @@ class memory_with_registers final : public trace::program_memory {
   root_words words_;
 };
 
-/// Adds blocks to groups, by what is in them and, if asked for, by their size.
+/// Adds blocks and bytes of them to groups, by what is in them and, if asked for, by their size.
 class grouping {
  public:
   grouping(const known_blocks& known, bool by_size) : known_(known), by_size_(by_size) {}
-  void add(const trace::held_block& block, block_content content) {
+  void add(const trace::held_block& block, block_content content, std::uint64_t bytes) {
     const std::uint64_t size = by_size_ ? block.size : 0;
     counted& of = groups_[{std::move(content.what), content.is_type, size}];
     ++of.group.blocks;
-    of.group.bytes += block.size;
+    of.group.bytes += bytes;
     std::vector<std::uint64_t>& examples = of.group.examples;
     const known_block* const known = known_.in(block.address, block.address + 1);
     if (known == nullptr || known->made.stack == 0) {
@@ -81,6 +82,11 @@ class grouping {
     examples.insert(examples.begin() + static_cast<std::ptrdiff_t>(of.known_examples++),
                     block.address);
     examples.resize(std::min(examples.size(), examples_max));
+  }
+  /// Effects: notes who allocated a block of the kind, if there are any.
+  void add_site(const trace::held_block& block, block_content content, std::uint32_t stack) {
+    const auto of = groups_.find({std::move(content.what), content.is_type, block.size});
+    if (of != groups_.end()) ++of->second.sites[stack];
   }
   std::vector<block_group> sorted() && {
     std::vector<block_group> all;
@@ -155,8 +161,64 @@ std::vector<block_group> groups_by_what(const image::memory_image& image,
                                         const heap_contents& heaps, file_symbols& names) {
   grouping groups(heaps.known, false);
   for (const trace::held_block& block : heaps.live)
-    groups.add(block, content_of(image, block, names));
+    groups.add(block, content_of(image, block, names), block.size);
   return std::move(groups).sorted();
+}
+
+pinned_pages find_pinned(const image::memory_image& image, const heap_contents& heaps,
+                         file_symbols& names) {
+  const std::vector<trace::address_range> kept = image.kept();
+  pinned_pages all;
+  std::vector<std::uint64_t> pinned(heaps.live.size());  // bytes, by block
+  struct part {
+    std::size_t block;
+    std::uint64_t bytes;
+  };
+  std::vector<part> parts;  // of blocks, in the page at `page`
+  std::uint64_t page = 0;
+  auto resident = kept.begin();
+  const auto close_page = [&] {
+    std::uint64_t live = 0;
+    for (const part& each : parts) live += each.bytes;
+    while (resident != kept.end() && resident->end <= page) ++resident;
+    if (live != 0 && live * 4 < page_bytes && resident != kept.end() && resident->begin <= page) {
+      std::uint64_t rest = page_bytes - live;
+      ++all.pages;
+      all.bytes += rest;
+      for (const part& each : parts) {
+        const std::uint64_t share = rest * each.bytes / live;
+        pinned[each.block] += share;
+        rest -= share;
+        live -= each.bytes;
+      }
+    }
+    parts.clear();
+  };
+  for (std::size_t i = 0; i < heaps.live.size(); ++i) {
+    const trace::held_block& block = heaps.live[i];
+    if (heaps.runs[block.stack].block_size == 0) continue;
+    const std::uint64_t end = block.address + block.size;
+    for (std::uint64_t at = block.address; at < end; at = page + page_bytes) {
+      if (const std::uint64_t its_page = at / page_bytes * page_bytes; its_page != page) {
+        close_page();
+        page = its_page;
+      }
+      parts.push_back({i, std::min(end, page + page_bytes) - at});
+    }
+  }
+  close_page();
+  grouping groups(heaps.known, true);
+  for (std::size_t i = 0; i < pinned.size(); ++i)
+    if (pinned[i] != 0)
+      groups.add(heaps.live[i], content_of(image, heaps.live[i], names), pinned[i]);
+  // A sample has pages of its own, and pins none. But it tells whose such blocks are.
+  for (const trace::held_block& block : heaps.live) {
+    const known_block* const known = heaps.known.in(block.address, block.address + 1);
+    if (known != nullptr && known->is_sample && known->made.stack != 0)
+      groups.add_site(block, content_of(image, block, names), known->made.stack);
+  }
+  all.groups = std::move(groups).sorted();
+  return all;
 }
 
 void find_unreachable_groups(const image::memory_image& image, heap_contents& heaps,
@@ -168,7 +230,7 @@ void find_unreachable_groups(const image::memory_image& image, heap_contents& he
   for (const trace::held_block& block : trace::find_unreachable(blocks, memory, [] {})) {
     ++to.unreachable_blocks;
     to.unreachable_bytes += block.size;
-    groups.add(block, content_of(image, block, names));
+    groups.add(block, content_of(image, block, names), block.size);
   }
   heaps.live = std::move(blocks.live);
   to.unreachable = std::move(groups).sorted();

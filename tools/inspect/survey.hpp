@@ -30,9 +30,19 @@ struct block_group {
   std::vector<group_site> sites;  ///< that are known, those of most blocks first
 };
 
+/// Pages of slabs that are in memory, and less than a quarter of which is in use. The rest of them
+/// is pinned: no page leaves before its last block. Blocks share a page's pinned bytes by their own.
+/// The sites of a group are those of samples of the same kind.
+struct pinned_pages {
+  std::uint64_t pages = 0;
+  std::uint64_t bytes = 0;          ///< that are pinned
+  std::vector<block_group> groups;  ///< by what and by block size; `bytes` are pinned ones
+};
+
 /// The groups with the most bytes first.
 struct survey {
   std::vector<block_group> by_what;
+  pinned_pages pinned;
   std::vector<block_group> unreachable;  ///< by what and by block size
   std::uint64_t unreachable_blocks = 0;
   std::uint64_t unreachable_bytes = 0;
@@ -45,6 +55,10 @@ using root_words = std::vector<std::uint64_t>;
 [[nodiscard]] std::vector<block_group> groups_by_what(const image::memory_image& image,
                                                       const heap_contents& heaps,
                                                       file_symbols& names);
+
+/// Returns: the pages that few blocks keep. O(blocks).
+[[nodiscard]] pinned_pages find_pinned(const image::memory_image& image, const heap_contents& heaps,
+                                       file_symbols& names);
 
 /// Effects: fills in what no pointer leads to, from the registers, the stacks, the writable
 /// mappings outside of the heap, and `more`. `heaps` is as before when it returns. O(words *

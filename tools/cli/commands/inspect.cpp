@@ -107,7 +107,10 @@ int look_into(const image::memory_image& image, const look_options& options,
     return status;
   }
   image_report report{path, &image, &heaps, {}, &calls, pause_ms};
-  if (!options.unreachable) report.survey.by_what = inspect::groups_by_what(image, heaps, names);
+  if (!options.unreachable) {
+    report.survey.by_what = inspect::groups_by_what(image, heaps, names);
+    report.survey.pinned = inspect::find_pinned(image, heaps, names);
+  }
   inspect::find_unreachable_groups(image, heaps, roots, names, report.survey);
   print_report(
       options.json_path, [&] { return look_json(image_json(report)); },
