@@ -2,9 +2,9 @@
 # Builds and tests configurations in turn; the first failure ends it with a non-zero status.
 # Usage: scripts/test.sh [--premerge | --all | --ports] [STEP...]
 # A step is a preset of CMakePresets.json, or one with "-all" behind it (see configure below), or format, lint, lint-all
-# (scripts/lint.sh), or fuzz (each harness for 30 s).
+# (scripts/lint.sh), or fuzz (each harness for 60 s; before a merge asan-ubsan replays what they have kept).
 # Default: format library asan-ubsan tsan.
-# --premerge: what a merge passes besides: premerge asan-ubsan-premerge clang lint fuzz.
+# --premerge: what a merge passes besides: premerge asan-ubsan-premerge clang lint.
 # --ports: other systems and processors, with 8 GB of memory for each process.
 # --all: the steps with "-all", which build and run what takes too long for every merge; lint-all has clang's analyzer.
 # While a step's tests run, the next one is built: tests wait for threads, clocks and system calls, and a processor is free.
@@ -16,8 +16,8 @@ allowed_seconds=600  # on two processors: whoever changes a line waits for it
 case ${1-} in
   --premerge)
     shift
-    steps=(premerge asan-ubsan-premerge clang lint fuzz)
-    allowed_seconds=1500
+    steps=(premerge asan-ubsan-premerge clang lint)
+    allowed_seconds=1200
     ;;
   --ports)
     shift
@@ -27,7 +27,7 @@ case ${1-} in
     ;;
   --all)
     shift
-    steps=(release-all clang-all asan-ubsan-all tsan-all pages-64k lint-all)
+    steps=(release-all clang-all asan-ubsan-all tsan-all pages-64k lint-all fuzz)
     allowed_seconds=3600
     ;;
 esac
@@ -105,7 +105,7 @@ for i in "${!steps[@]}"; do
     lint) scripts/lint.sh ;;
     lint-all) scripts/lint.sh --analyze ;;
     # Three share a processor: their time is of the clock.
-    fuzz) tests/fuzz/run_fuzzers.py --seconds 30 --jobs $((3 * jobs)) ;;
+    fuzz) tests/fuzz/run_fuzzers.py --seconds 60 --jobs $((3 * jobs)) ;;
     *)
       [ -n "$builder" ] || start_build "$step"
       finish_build "$step"
