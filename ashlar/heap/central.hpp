@@ -291,7 +291,7 @@ class central {
 
  private:
   friend struct heap_layout;  // tells where the members are
-  static constexpr std::size_t keyed_bytes_max = 8 * 1024;
+  static constexpr std::size_t keyed_bytes_max = 16 * 1024;
   /// So many blocks of a stash are sorted back while the lock is held.
   static constexpr std::size_t sorted_at_once = 128;
 
