@@ -52,13 +52,25 @@ if ! $analyze; then
   together=build/lint-together
   rm -rf $together/ashlar $together/tools
   configure $together -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
-  # The largest first, so that the last one is short. The drop-in library has the sources of the other one; its own stay for
-  # below.
-  mapfile -t groups < <(grep -rc --include='unity_*.cxx' '^#include' $together | grep -v /ashlar_malloc_objects.dir/ |
-    sort -t: -k2 -rn | cut -d: -f1)
+  # Two groups have nearly all of the tools, which share their libraries' headers: the command with the agent, and the
+  # rest. What they define besides does not hurt the others. The drop-in library has the sources of the other one; its own
+  # stay for below.
+  group() { echo "$together/tools/$1/CMakeFiles/ashlar_${2-$1}.dir/Unity/unity_0_cxx.cxx"; }
+  join() { # join GROUP OTHER...: the sources of the others are looked at with those of the first
+    grep -h '^#include' "${@:2}" >>"$1"
+    rm "${@:2}"
+  }
+  mapfile -t defines < <(sed -n 's/ -c [^ ]*tools.*//p' $together/compile_commands.json | grep -oE -- ' -D[^ ]+' |
+    sort -u | xargs -n1 | xargs -n1)
+  join "$(group cli cli_parts)" "$(group cli)" "$(group agent)"
+  join "$(group trace)" $(for room in files sites profile tune verify findings report measure image inspect attach control; do
+    group $room
+  done)
+  mapfile -t groups < <(grep -rl --include='unity_*.cxx' '^#include' $together | grep -v /ashlar_malloc_objects.dir/ |
+    xargs ls -S)
   # Two warnings are about the groups themselves: of an included source file, and of names that two files both have.
   if printf '%s\n' "${groups[@]}" |
-    tidy $together 1 "$left_out,-bugprone-suspicious-include" --extra-arg=-Wno-shadow; then
+    tidy $together 1 "$left_out,-bugprone-suspicious-include" --extra-arg=-Wno-shadow "${defines[@]/#/--extra-arg=}"; then
     grouped=$(sed -n "s|^#include \"$PWD/\(.*\)\"|\1|p" "${groups[@]}")
     mapfile -t open < <(printf '%s\n' "${units[@]}" | grep -vxF "$grouped")
     echo "lint: $((${#units[@]} - ${#open[@]})) units passed clang-tidy in ${#groups[@]} groups"
