@@ -145,9 +145,8 @@ push_target push_target_of(const std::string& given) {
         "it begins with none of pyroscope+http://, pyroscope+https://, otlp+http://, "
         "otlp+https://");
   const std::size_t host = scheme_end + 3, path = std::min(given.find('/', host), given.size());
-  const bool is_plain = std::none_of(given.begin(), given.end(), [](unsigned char c) {
-    return c <= ' ' || c == '@' || c == '?' || c == '#';
-  });
+  const bool is_plain = std::ranges::none_of(
+      given, [](unsigned char c) { return c <= ' ' || c == '@' || c == '?' || c == '#'; });
   if (path == host || !is_plain)
     throw fail("behind :// stand a host, a port and maybe a path: no name, password or query");
   to.server = transport + "://" + given.substr(host, path - host);
@@ -352,9 +351,8 @@ pusher::outcome pusher::post(const pushed_profile& one, std::string& why) {
   }
   why = fmt::format("HTTP status {}: {}", status, one_line(answer));
   constexpr std::array try_again{408, 429, 502, 503, 504};
-  return std::find(try_again.begin(), try_again.end(), status) != try_again.end()
-             ? outcome::failed
-             : outcome::refused;
+  return std::ranges::find(try_again, status) != try_again.end() ? outcome::failed
+                                                                 : outcome::refused;
 }
 
 }  // namespace ashlar::agent

@@ -55,7 +55,7 @@ process_modules::process_modules(pid_t pid) : pid_(pid) {
 }
 
 std::string process_modules::find_file(std::string_view name_begin) const {
-  const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const part& p) {
+  const auto found = std::ranges::find_if(parts_, [&](const part& p) {
     return p.path.starts_with('/') && file_name(p.path).starts_with(name_begin);
   });
   return found == parts_.end() ? std::string() : found->path;
@@ -67,16 +67,15 @@ std::string process_modules::c_library() const {
 }
 
 const process_modules::part* process_modules::find(std::uint64_t address) const {
-  const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const part& p) {
-    return address >= p.begin && address < p.end;
-  });
+  const auto found = std::ranges::find_if(
+      parts_, [&](const part& p) { return address >= p.begin && address < p.end; });
   return found == parts_.end() ? nullptr : &*found;
 }
 
 std::optional<std::uint64_t> process_modules::find_function(const std::string& path,
                                                             const char* name) const {
-  const auto first = std::find_if(parts_.begin(), parts_.end(),
-                                  [&](const part& p) { return p.path == path && p.offset == 0; });
+  const auto first =
+      std::ranges::find_if(parts_, [&](const part& p) { return p.path == path && p.offset == 0; });
   if (first == parts_.end()) return std::nullopt;
   std::array<char, SELFMAG> magic{};
   if (!read_bytes(pid_, first->begin, magic.data(), magic.size()) ||
@@ -127,7 +126,7 @@ std::optional<std::uint64_t> process_modules::find_function(const std::string& p
 std::vector<std::string> process_modules::files_with(const char* name) const {
   std::vector<std::string> found;
   for (const part& p : parts_) {
-    const bool is_seen = std::find(found.begin(), found.end(), p.path) != found.end();
+    const bool is_seen = std::ranges::find(found, p.path) != found.end();
     if (p.is_code && !is_seen && find_function(p.path, name)) found.push_back(p.path);
   }
   return found;

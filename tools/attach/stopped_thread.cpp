@@ -101,7 +101,7 @@ bool stopped_thread::is_at_safe_place(const process_modules& modules,
   const auto is_unsafe = [&](std::uint64_t address) {
     const process_modules::part* const at = modules.find(address);
     if (at == nullptr || at->path.starts_with("[v")) return true;
-    return std::find(unsafe_files.begin(), unsafe_files.end(), at->path) != unsafe_files.end();
+    return std::ranges::find(unsafe_files, at->path) != unsafe_files.end();
   };
   if (image::is_in_system_call(registers_)) {
     if (!image::is_long_wait(image::system_call_of(registers_),

@@ -251,8 +251,7 @@ std::string render_findings(const findings::findings_of_run& found,
 }
 
 bool take_time(const findings::findings_of_run& found) {
-  return std::any_of(found.list.begin(), found.list.end(),
-                     [](const finding& f) { return f.allocations_saved != 0; });
+  return std::ranges::any_of(found.list, [](const finding& f) { return f.allocations_saved != 0; });
 }
 
 nlohmann::json findings_json(const findings::findings_of_run& found,

@@ -141,7 +141,7 @@ std::string sizes_text(const image_report& report, std::size_t rows) {
   std::vector<class_blocks> all;
   for (const class_blocks& f : report.heaps->classes)
     if (f.live != 0) all.push_back(f);
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(all, [](const auto& a, const auto& b) {
     return std::tie(b.live_bytes, a.block_size) < std::tie(a.live_bytes, b.block_size);
   });
   const std::uint64_t bytes = totals_of(*report.heaps).bytes;
@@ -294,8 +294,8 @@ std::string render_unreachable(const image_report& report, std::size_t rows) {
   std::string text =
       fmt::format("\nNo pointer leads to {} in {}:\n", format_bytes(s.unreachable_bytes),
                   count_of(s.unreachable_blocks, "block"));
-  const bool has_sites = std::any_of(s.unreachable.begin(), s.unreachable.end(),
-                                     [](const block_group& g) { return !g.sites.empty(); });
+  const bool has_sites =
+      std::ranges::any_of(s.unreachable, [](const block_group& g) { return !g.sites.empty(); });
   std::vector<column> columns{{"blocks"}, {"of size"}, {"bytes"}, {"what is in them", align::left}};
   if (has_sites) columns.emplace_back("allocated by", align::left);
   columns.emplace_back("for example", align::left);

@@ -129,7 +129,7 @@ TEST(PoolReport, AFullReportListsEveryClass) {
 
 TEST(PoolReport, AsciiMeansAscii) {
   const std::string text = render_pool_report(sample(30), report_detail::full, glyphs::ascii);
-  EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) { return c > 0; }));
+  EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c > 0; }));
 }
 
 TEST(PoolReport, NoClassAtAllIsNoFault) {

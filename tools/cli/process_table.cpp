@@ -72,7 +72,7 @@ void sort_rows(std::vector<process_row>& rows, row_order order) {
     }
     return figure(row.live_bytes);
   };
-  std::sort(rows.begin(), rows.end(), [&](const process_row& a, const process_row& b) {
+  std::ranges::sort(rows, [&](const process_row& a, const process_row& b) {
     return key(a) != key(b) ? key(a) > key(b) : a.pid < b.pid;
   });
 }

@@ -88,7 +88,7 @@ std::string render_sizes(const profiling::profile& runs, std::size_t rows, glyph
   std::vector<step_figures> sizes = figures_of(runs);
   std::uint64_t all = 0;
   for (const step_figures& of : sizes) all += peak_bytes(of);
-  std::sort(sizes.begin(), sizes.end(), [](const step_figures& a, const step_figures& b) {
+  std::ranges::sort(sizes, [](const step_figures& a, const step_figures& b) {
     return std::pair(peak_bytes(b), a.size) < std::pair(peak_bytes(a), b.size);
   });
   if (sizes.size() > rows) sizes.resize(rows);

@@ -107,8 +107,8 @@ std::string xml_of(const std::string& text) {
 
 // A test for each result, which fails unless it is a note; one that passes where there is none.
 std::string junit_text(const std::string& command, const std::vector<result>& results) {
-  const auto failures = std::count_if(results.begin(), results.end(),
-                                      [](const result& each) { return each.level != "note"; });
+  const auto failures =
+      std::ranges::count_if(results, [](const result& each) { return each.level != "note"; });
   const std::string counts =
       fmt::format(R"(name="ashlar {}" tests="{}" failures="{}" errors="0")", command,
                   std::max<std::size_t>(1, results.size()), failures);

@@ -105,8 +105,7 @@ std::string escaped(std::string_view text, std::string_view also) {
 }
 
 std::string shell_quoted(const std::string& word) {
-  if (!word.empty() &&
-      std::all_of(word.begin(), word.end(), [](char c) { return c != '\0' && is_plain(c); })) {
+  if (!word.empty() && std::ranges::all_of(word, [](char c) { return c != '\0' && is_plain(c); })) {
     return word;
   }
   if (printable(word) != word) return "$'" + escaped(word, "'\\") + "'";
@@ -147,9 +146,8 @@ std::vector<std::string> words_of_arguments(std::string_view arguments) {
 }
 
 std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; }));
 }
 
 std::string shortened(std::string_view text, std::size_t columns) {

@@ -74,7 +74,7 @@ std::uint64_t peak_bytes(const sized& s) {
 
 std::vector<sized> largest_sizes(const trace::trace_summary& s, std::size_t rows) {
   std::vector<sized> sizes(s.sizes.begin(), s.sizes.end());
-  std::sort(sizes.begin(), sizes.end(), [](const sized& a, const sized& b) {
+  std::ranges::sort(sizes, [](const sized& a, const sized& b) {
     return std::pair(peak_bytes(b), a.first) < std::pair(peak_bytes(a), b.first);
   });
   if (sizes.size() > rows) sizes.resize(rows);

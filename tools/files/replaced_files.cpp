@@ -127,10 +127,10 @@ bool is_of_ashlar(const std::string& path) {
   constexpr std::string_view words[] = {
       "hosen by ashlar tune",       "<title>ashlar ", ": allocators compared</title>",
       "<testsuites name=\"ashlar ", "title=ashlar ",  "\"extra\": \"ashlar "};
-  return std::any_of(std::begin(first_words), std::end(first_words),
-                     [&](std::string_view each) { return begin.starts_with(each); }) ||
-         std::any_of(std::begin(words), std::end(words),
-                     [&](std::string_view each) { return begin.find(each) != std::string::npos; });
+  return std::ranges::any_of(first_words,
+                             [&](std::string_view each) { return begin.starts_with(each); }) ||
+         std::ranges::any_of(
+             words, [&](std::string_view each) { return begin.find(each) != std::string::npos; });
 }
 
 bool is_same_file(const struct stat& of, const std::string& path) {
@@ -212,7 +212,7 @@ void replaced_files::prepare_input(std::string_view option, const std::string& p
 }
 
 bool replaced_files::has_standard_output() const {
-  return std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.path == "-"; });
+  return std::ranges::any_of(places_, [](const place& p) { return p.path == "-"; });
 }
 
 void replaced_files::prepare(std::string_view option, const std::string& path, bool is_input) {

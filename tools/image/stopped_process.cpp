@@ -60,8 +60,7 @@ class stopped_threads {
       }
       for (const pid_t thread : round) is_new = await(thread) || is_new;
     }
-    if (std::none_of(stopped_.begin(), stopped_.end(),
-                     [](const auto& each) { return each.second >= 0; }))
+    if (std::ranges::none_of(stopped_, [](const auto& each) { return each.second >= 0; }))
       fail_gone(pid);
   }
   ~stopped_threads() {
@@ -132,7 +131,7 @@ class stopped_threads {
 /// Returns: whether all threads stand still for a debugger.
 bool is_held(pid_t pid) {
   const std::vector<pid_t> threads = threads_of(pid);
-  return !threads.empty() && std::all_of(threads.begin(), threads.end(), [](pid_t thread) {
+  return !threads.empty() && std::ranges::all_of(threads, [](pid_t thread) {
     return status_of(thread, "State").starts_with('t');
   });
 }
@@ -197,7 +196,7 @@ void add_auxiliary(pid_t pid, memory_image& image) {
   std::stringstream text;
   text << words.rdbuf();
   image.command = text.str();
-  std::replace(image.command.begin(), image.command.end(), '\0', ' ');
+  std::ranges::replace(image.command, '\0', ' ');
   while (image.command.ends_with(' ')) image.command.pop_back();
 }
 

@@ -276,7 +276,7 @@ class trace_account {
   }
 
   [[nodiscard]] static std::int64_t highest(const std::vector<std::int64_t>& course) {
-    return course.empty() ? 0 : *std::max_element(course.begin(), course.end());
+    return course.empty() ? 0 : *std::ranges::max_element(course);
   }
 
   // The entries that get a layer of their own: those with the most bytes in any point, by size.
@@ -285,13 +285,13 @@ class trace_account {
     for (std::size_t i = 0; i < shown().entries(); ++i)
       if (const std::int64_t most = highest(over_time_.course(i)); most > 0)
         by_most.emplace_back(-most, i);
-    std::sort(by_most.begin(), by_most.end());
+    std::ranges::sort(by_most);
     // One more would be the only one that is left out.
     if (by_most.size() > most_layers + 1) by_most.resize(most_layers);
     std::vector<std::size_t> entries;
     entries.reserve(by_most.size());
     for (const auto& [most, entry] : by_most) entries.push_back(entry);
-    std::sort(entries.begin(), entries.end());
+    std::ranges::sort(entries);
     return entries;
   }
 
@@ -325,7 +325,7 @@ class trace_account {
     std::vector<std::pair<std::int64_t, std::size_t>> by_most;
     for (const auto& [site, course] : by_site)
       if (const std::int64_t most = highest(course); most > 0) by_most.emplace_back(-most, site);
-    std::sort(by_most.begin(), by_most.end());
+    std::ranges::sort(by_most);
     if (by_most.size() > most_site_courses) by_most.resize(most_site_courses);
     json courses = json::array();
     for (const auto& [most, site] : by_most) {
@@ -354,7 +354,7 @@ class trace_account {
       take_from(others, course);
       layers.push_back({{"name", shown().name(entry)}, {"bytes", course}});
     }
-    if (std::any_of(others.begin(), others.end(), [](std::int64_t left) { return left != 0; }))
+    if (std::ranges::any_of(others, [](std::int64_t left) { return left != 0; }))
       layers.push_back({{"name", "other classes"}, {"bytes", others}});
     json slack_sets = json::array({std::move(slack[0])});
     if (chosen_) slack_sets.push_back(std::move(slack[1]));

@@ -24,8 +24,8 @@ std::string encode(std::span<const stack_definition> stacks, compressor& with) {
 
 std::string encode(std::span<const module_definition> modules, compressor& with) {
   std::string bytes;
-  const bool identified = std::any_of(modules.begin(), modules.end(),
-                                      [](const auto& m) { return !m.build_id.empty(); });
+  const bool identified =
+      std::ranges::any_of(modules, [](const auto& m) { return !m.build_id.empty(); });
   for (const module_definition& module : modules) {
     put_varint(bytes, module.begin);
     put_varint(bytes, module.end);

@@ -76,7 +76,7 @@ class profile_namer {
       });
     for (const std::string& text : new_texts_) out_.text(of_text, text);
     // Of a number that is there twice the last one counts.
-    const auto first = std::find(texts_.begin(), texts_.end(), how_.shown_first);
+    const auto first = std::ranges::find(texts_, how_.shown_first);
     if (!how_.shown_first.empty() && first != texts_.end())
       out_.number(of_shown_first, static_cast<std::uint64_t>(first - texts_.begin()));
     result_.lost = names_->lost();
