@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <map>

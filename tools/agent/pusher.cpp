@@ -8,7 +8,6 @@
 #include <exception>
 #include <filesystem>
 #include <future>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <system_error>

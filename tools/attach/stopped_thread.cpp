@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <string_view>
 
 #include <elf.h>
 #include <fmt/format.h>

@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
-#include <optional>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
 

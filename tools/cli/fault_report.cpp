@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <regex>
 #include <string_view>
 #include <utility>

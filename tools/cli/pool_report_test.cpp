@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

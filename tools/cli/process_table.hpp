@@ -2,7 +2,6 @@
 // Layer: cli.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

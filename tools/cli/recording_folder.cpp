@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -2,11 +2,9 @@
 #include "tools/cli/recording_index.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 

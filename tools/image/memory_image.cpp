@@ -5,8 +5,6 @@
 #include <array>
 #include <cstring>
 #include <new>
-#include <string_view>
-#include <utility>
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,8 +1,6 @@
 #include "tools/measure/child_process.hpp"
 
 #include <algorithm>
-#include <csignal>
-#include <string>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,9 +1,7 @@
 #include "tools/measure/rounds.hpp"
 
 #include <algorithm>
-#include <random>
 #include <set>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 #include "tools/profile/profile_builder.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "tools/profile/wide.hpp"
 

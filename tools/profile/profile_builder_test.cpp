@@ -1,7 +1,6 @@
 #include "tools/profile/profile_builder.hpp"
 
 #include <algorithm>
-#include <map>
 #include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>

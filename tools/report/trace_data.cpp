@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -13,7 +12,6 @@
 #include "tools/report/call_counter.hpp"
 #include "tools/report/memory_rows.hpp"
 #include "tools/report/timeline.hpp"
-#include "tools/trace/lifetimes.hpp"
 #include "tools/trace/marked_counts.hpp"
 #include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"

@@ -1,7 +1,6 @@
 // tools/shim/memory_at_end.cpp. Layer: shim.
 #include "tools/shim/memory_at_end.hpp"
 
-#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>

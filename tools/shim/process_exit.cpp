@@ -4,8 +4,6 @@
 // process tells it itself. What a signal kills tells nothing.
 #include "tools/shim/process_exit.hpp"
 
-#include <cstdlib>
-
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 // tools/trace/definition_frames.cpp: frames of what stands beside events, and the end.
 // Layer: trace.
 #include <algorithm>
-#include <utility>
 
 #include "tools/trace/frame.hpp"
 #include "tools/trace/frame_parts.hpp"

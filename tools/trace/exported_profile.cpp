@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
-#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>

@@ -1,6 +1,5 @@
 #include "tools/trace/lifetimes.hpp"
 
-#include <algorithm>
 #include <map>
 #include <random>
 #include <tests/support/extent.hpp>

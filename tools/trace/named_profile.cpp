@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include <ashlar/core/pprof.hpp>

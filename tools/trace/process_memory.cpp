@@ -8,7 +8,6 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>

@@ -4,10 +4,8 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <random>
 #include <span>
-#include <string>
 #include <tuple>
 
 #include <gtest/gtest.h>

@@ -2,7 +2,6 @@
 #include "tools/trace/resident_memory.hpp"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <string_view>
 #include <system_error>
 
 #include <dlfcn.h>

@@ -7,7 +7,6 @@
 #include <map>
 #include <random>
 #include <tests/support/extent.hpp>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <random>
 #include <tests/support/extent.hpp>
-#include <vector>
 
 #include <gtest/gtest.h>
 

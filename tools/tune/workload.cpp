@@ -1,10 +1,7 @@
 // tools/tune/workload.cpp. Layer: tune.
 #include "tools/tune/workload.hpp"
 
-#include <algorithm>
 #include <numeric>
-#include <stdexcept>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>

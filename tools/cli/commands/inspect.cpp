@@ -7,11 +7,9 @@
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/types.h>
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
