@@ -5,9 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cinttypes>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -150,20 +148,18 @@ void add_held_threads(pid_t pid, memory_image& image) {
 }
 
 void add_mappings(pid_t pid, memory_image& image) {
-  std::ifstream file(place(pid, "maps"));
-  if (!file) refuse(pid, errno, "its mappings");
-  for (std::string line; std::getline(file, line);) {
+  const auto all = trace::mappings_of(pid);
+  if (!all) refuse(pid, errno, "its mappings");
+  for (const trace::process_mapping& each : *all) {
     mapping m;
-    char rights[5] = {};
-    int path = 0;
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m.begin,
-                    &m.end, rights, &m.offset, &path) != 4)
-      continue;
-    const std::string name = path != 0 ? line.substr(static_cast<std::size_t>(path)) : "";
-    const bool is_private = rights[3] == 'p';
-    m.writable = rights[1] == 'w' && is_private;
-    if (name.starts_with('/')) m.path = name;
-    m.rest_is_zero = m.path.empty() && is_private && rights[0] == 'r' && !name.starts_with("[v");
+    m.begin = each.begin;
+    m.end = each.end;
+    m.offset = each.offset;
+    const bool is_private = each.rights.ends_with('p');
+    m.writable = each.rights[1] == 'w' && is_private;
+    if (each.path.starts_with('/')) m.path = each.path;
+    m.rest_is_zero = m.path.empty() && is_private && each.rights.starts_with('r') &&
+                     !each.path.starts_with("[v");
     image.add_mapping(std::move(m));
   }
 }
