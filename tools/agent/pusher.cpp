@@ -286,7 +286,7 @@ pusher::outcome pusher::send(const pushed_profile& one, std::string& why) {
 
 pusher::outcome pusher::store(const pushed_profile& one, std::string& /*why*/) const {
   files::replaced_files file;
-  file.prepare_input("--push", one.place);
+  file.prepare("--push", one.place, true);
   file.commit({one.bytes});
   return outcome::arrived;
 }
