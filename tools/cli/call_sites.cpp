@@ -185,10 +185,9 @@ std::string render_calls(const std::vector<trace::named_call>& calls, std::size_
 std::string render_held(const std::vector<call_site>& sites, const held_figures& of) {
   std::string text;
   for (const call_site& site : sites) {
-    const std::uint64_t blocks = site.figures.*of.blocks;
-    text += fmt::format("  {} in {} block{}{}, of {} in all\n",
-                        format_bytes(site.figures.*of.bytes), format_count(blocks),
-                        blocks == 1 ? "" : "s", of.word, format_count(site.figures.births));
+    text += fmt::format("  {} in {}{}, of {} in all\n", format_bytes(site.figures.*of.bytes),
+                        counted(site.figures.*of.blocks, "block"), of.word,
+                        format_count(site.figures.births));
     text += render_calls(site.calls);
   }
   return text;

@@ -15,6 +15,7 @@
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::cli {
 
@@ -58,14 +59,9 @@ CLI::Option& add_number(CLI::App& parser, const char* names, const char* value_n
 }
 
 std::vector<std::string> choices_of(const std::string& value_name) {
-  std::vector<std::string> choices;
-  if (value_name.find('|') == std::string::npos) return choices;
-  for (std::size_t from = 0; from <= value_name.size();) {
-    const std::size_t to = std::min(value_name.find('|', from), value_name.size());
-    choices.push_back(value_name.substr(from, to - from));
-    from = to + 1;
-  }
-  return choices;
+  if (value_name.find('|') == std::string::npos) return {};
+  const std::vector<std::string_view> choices = files::parts_of(value_name, '|');
+  return {choices.begin(), choices.end()};
 }
 
 void require_choice(CLI::Option& option, const char* value_name) {

@@ -29,9 +29,6 @@ using inspect::told_block;
 std::string hexadecimal(std::uint64_t address) {
   return fmt::format("{:#x}", address);
 }
-std::string count_of(std::uint64_t count, const char* word) {
-  return fmt::format("{} {}{}", format_count(count), word, count == 1 ? "" : "s");
-}
 std::string share_of(std::uint64_t bytes, std::uint64_t all) {
   return all == 0 ? ""
                   : fmt::format("{:.1f} %",
@@ -62,7 +59,7 @@ std::string head_of(const image_report& report) {
                          ? fmt::format("Process {}", image.process)
                          : fmt::format("{}: process {}", printable(report.path), image.process);
   if (!image.command.empty()) text += fmt::format(" ({})", printable(image.command));
-  text += fmt::format(", {}", count_of(image.threads().size(), "thread"));
+  text += fmt::format(", {}", counted(image.threads().size(), "thread"));
   if (image.signal != 0) {
     const char* const words = ::sigdescr_np(image.signal);
     text += fmt::format(", ended by signal {} ({})", image.signal, words != nullptr ? words : "?");
@@ -77,7 +74,7 @@ constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches", "
 std::string totals_text(const image_report& report) {
   const totals t = totals_of(*report.heaps);
   const auto amount = [](std::uint64_t bytes, std::uint64_t blocks) {
-    return fmt::format("{} in {}", format_bytes(bytes), count_of(blocks, "block"));
+    return fmt::format("{} in {}", format_bytes(bytes), counted(blocks, "block"));
   };
   std::string text = labelled_line("in use", amount(t.bytes, t.blocks));
   for (const resting where : {resting::in_cache, resting::in_stash, resting::in_slab}) {
@@ -93,7 +90,7 @@ std::string totals_text(const image_report& report) {
   for (const inspect::found_heap& heap : report.heaps->heaps)
     text += labelled_line(heap.name.empty() ? "heap" : "heap " + printable(heap.name),
                           fmt::format("{} in {}, of {}", format_bytes(heap.bytes),
-                                      count_of(heap.blocks, "block"), printable(heap.library)));
+                                      counted(heap.blocks, "block"), printable(heap.library)));
   return text;
 }
 
@@ -293,7 +290,7 @@ std::string render_unreachable(const image_report& report, std::size_t rows) {
   if (s.unreachable_blocks == 0) return "\nA pointer leads to each block.\n";
   std::string text =
       fmt::format("\nNo pointer leads to {} in {}:\n", format_bytes(s.unreachable_bytes),
-                  count_of(s.unreachable_blocks, "block"));
+                  counted(s.unreachable_blocks, "block"));
   const bool has_sites =
       std::ranges::any_of(s.unreachable, [](const block_group& g) { return !g.sites.empty(); });
   std::vector<column> columns{{"blocks"}, {"of size"}, {"bytes"}, {"what is in them", align::left}};

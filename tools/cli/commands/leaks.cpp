@@ -113,8 +113,7 @@ struct held_memory {
 };
 
 std::string blocks_text(std::uint64_t bytes, std::uint64_t blocks) {
-  return fmt::format("{} in {} block{}", format_bytes(bytes), format_count(blocks),
-                     blocks == 1 ? "" : "s");
+  return fmt::format("{} in {}", format_bytes(bytes), counted(blocks, "block"));
 }
 
 // `look` is null where nobody was to look. Throws: trace_error.
