@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -70,9 +69,8 @@ connection_watch::connection_watch(std::uint16_t port)
               ::shutdown(descriptor, SHUT_RDWR);
           }
           for (std::size_t more = now.size(); more > connections_max; --more) {
-            const auto oldest =
-                std::min_element(now.begin(), now.end(),
-                                 [](const auto& x, const auto& y) { return x.second < y.second; });
+            const auto oldest = std::ranges::min_element(
+                now, [](const auto& x, const auto& y) { return x.second < y.second; });
             ::shutdown(oldest->first.first, SHUT_RDWR);
             oldest->second = clock::time_point::max();  // it is gone when the list is made again
           }

@@ -94,7 +94,7 @@ std::shared_ptr<const fleet_look> fleet::look_anew() {
     }
   }
   auto& found = now->processes;
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(found, [](const auto& a, const auto& b) {
     return std::tie(a.socket.pid, a.socket.path) < std::tie(b.socket.pid, b.socket.path);
   });
   found.erase(
@@ -141,7 +141,7 @@ void fleet::remember() {
   std::erase_if(hours_,
                 [&](const auto& h) { return at - h.second.last_step >= process_hour::points; });
   while (hours_.size() > processes_max)
-    hours_.erase(std::min_element(hours_.begin(), hours_.end(), [](const auto& a, const auto& b) {
+    hours_.erase(std::ranges::min_element(hours_, [](const auto& a, const auto& b) {
       return a.second.last_step < b.second.last_step;
     }));
 }

@@ -31,7 +31,7 @@ std::string fleet_json(const fleet_look& now, const fleet& all) {
   std::vector<const process_figures*> rows;
   rows.reserve(now.processes.size());
   for (const process_figures& each : now.processes) rows.push_back(&each);
-  std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) {
+  std::ranges::sort(rows, [](const auto* a, const auto* b) {
     return a->total.resident_bytes != b->total.resident_bytes
                ? a->total.resident_bytes > b->total.resident_bytes
                : a->socket.pid < b->socket.pid;
@@ -66,7 +66,7 @@ std::string fleet_json(const fleet_look& now, const fleet& all) {
 
 std::string sites_json(std::string_view profile, std::size_t rows) try {
   read_profile p = read(profile);
-  std::sort(p.stacks.begin(), p.stacks.end(), [&](const auto& a, const auto& b) {
+  std::ranges::sort(p.stacks, [&](const auto& a, const auto& b) {
     return p.value(a, "inuse_space") > p.value(b, "inuse_space");
   });
   nlohmann::json sites = nlohmann::json::array();

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -9,20 +9,15 @@
 
 #include <fmt/format.h>
 
-namespace ashlar::agent {
-namespace {
+#include "tools/files/text.hpp"
 
-std::string escaped(std::string_view value) {
-  std::string text;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') text += '\\';
-    if (c == '\n')
-      text += "\\n";
-    else
-      text += c;
-  }
-  return text;
+namespace ashlar::agent {
+
+std::string escaped_label(std::string_view value) {
+  return files::escaped(value, {{'\\', "\\\\"}, {'"', "\\\""}, {'\n', "\\n"}});
 }
+
+namespace {
 
 class metrics_writer {
  public:
@@ -53,8 +48,8 @@ class metrics_writer {
 
 std::string labels_of(const process_figures& p, std::string_view more = {}) {
   return fmt::format(R"({{pid="{}",comm="{}",service="{}",version="{}",cgroup="{}"{}}})",
-                     p.socket.pid, escaped(p.facts.comm), escaped(p.facts.service),
-                     escaped(p.facts.version), escaped(p.facts.cgroup), more);
+                     p.socket.pid, escaped_label(p.facts.comm), escaped_label(p.facts.service),
+                     escaped_label(p.facts.version), escaped_label(p.facts.cgroup), more);
 }
 
 // Returns: the quality that an Accept header gives to a type, 0 to 1; below 0: it does not name it.
@@ -99,7 +94,7 @@ std::string metrics_text(const fleet_look& of, metrics_format format, const push
     to.family(f.metric, f.kind, f.help);
     for (const process_figures& p : of.processes)
       for (const auto& [tag, stats] : p.tags)
-        to.sample(labels_of(p, fmt::format(R"(,tag="{}")", escaped(tag))), stats.*f.value);
+        to.sample(labels_of(p, fmt::format(R"(,tag="{}")", escaped_label(tag))), stats.*f.value);
   }
   to.family("process_minor_faults", figure_kind::counter,
             "Pages that were not there, and came without a disk.");
@@ -111,7 +106,7 @@ std::string metrics_text(const fleet_look& of, metrics_format format, const push
             "Of ashlar in the process: its version, and how allocations are counted.");
   for (const process_figures& p : of.processes)
     to.sample(
-        labels_of(p, fmt::format(R"(,library="{}",accuracy="{}")", escaped(p.library),
+        labels_of(p, fmt::format(R"(,library="{}",accuracy="{}")", escaped_label(p.library),
                                  p.total.accuracy == ASHLAR_ACCURACY_EXACT ? "exact" : "batch")),
         1);
   const auto own = [&](std::string_view name, std::string_view help, auto value,

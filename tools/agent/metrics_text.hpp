@@ -17,6 +17,9 @@ enum class metrics_format { prometheus, openmetrics };
 [[nodiscard]] metrics_format preferred_format(std::string_view accept);
 [[nodiscard]] const char* content_type(metrics_format format);
 
+// Returns: the value of a label, as both formats write it between its quotes.
+[[nodiscard]] std::string escaped_label(std::string_view value);
+
 // What came of profiles that were pushed.
 struct push_counts {
   std::uint64_t pushed = 0;

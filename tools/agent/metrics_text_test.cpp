@@ -1,8 +1,6 @@
 // The two formats, and which one an Accept header asks for. What a whole agent says: tests/agent.
 #include "tools/agent/metrics_text.hpp"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace ashlar::agent {

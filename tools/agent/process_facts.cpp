@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/files/text.hpp"
+
 namespace ashlar::agent {
 namespace {
 
@@ -20,27 +22,17 @@ std::string contents(pid_t pid, const char* name) {
   return text;
 }
 
-// Effects: calls visit(part) for each part of the text up to `end`.
-template <class Visit>
-void for_each_part(std::string_view text, char end, Visit visit) {
-  while (!text.empty()) {
-    const std::size_t at = text.find(end);
-    visit(text.substr(0, at));
-    text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  }
-}
-
 std::string cgroup_of(pid_t pid) {
   std::string found;
   const std::string groups = contents(pid, "cgroup");
-  for_each_part(groups, '\n', [&](std::string_view line) {
+  for (std::string_view line : files::parts_of(groups, '\n')) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string_view::npos || second == std::string_view::npos) return;
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     if (controllers.find("memory") != std::string_view::npos ||
         (controllers.empty() && found.empty()))
       found = line.substr(second + 1);
-  });
+  }
   return found;
 }
 
@@ -97,22 +89,22 @@ std::string label_value(std::string_view bytes, std::size_t bytes_max) {
 
 std::string attribute(std::string_view list, std::string_view name) {
   std::string found;
-  for_each_part(list, ',', [&](std::string_view part) {
+  for (std::string_view part : files::parts_of(list, ',')) {
     const std::size_t equals = part.find('=');
     if (equals != std::string_view::npos && part.substr(0, equals) == name)
       found = without_percents(part.substr(equals + 1));
-  });
+  }
   return found;
 }
 
 std::string unit_of(std::string_view cgroup) {
   std::string found;
-  for_each_part(cgroup, '/', [&](std::string_view part) {
+  for (std::string_view part : files::parts_of(cgroup, '/')) {
     constexpr std::string_view end = ".service";
-    if (!part.ends_with(end) || part.starts_with("user@")) return;
+    if (!part.ends_with(end) || part.starts_with("user@")) continue;
     part.remove_suffix(end.size());
     found = part;
-  });
+  }
   return found;
 }
 
@@ -123,7 +115,7 @@ process_facts facts_of(pid_t pid) {
   const std::string cgroup = cgroup_of(pid);
   std::string service, version;
   const std::string environment = contents(pid, "environ");
-  for_each_part(environment, '\0', [&](std::string_view line) {
+  for (std::string_view line : files::parts_of(environment, '\0')) {
     constexpr std::string_view attributes = "OTEL_RESOURCE_ATTRIBUTES=",
                                name = "OTEL_SERVICE_NAME=";
     if (line.starts_with(attributes)) {
@@ -131,7 +123,7 @@ process_facts facts_of(pid_t pid) {
       if (service.empty()) service = attribute(line.substr(attributes.size()), "service.name");
     }
     if (line.starts_with(name) && line.size() > name.size()) service = line.substr(name.size());
-  });
+  }
   if (service.empty()) service = unit_of(cgroup);
   facts.comm = label_value(comm);
   facts.service = label_value(service.empty() ? comm : service);
@@ -142,14 +134,14 @@ process_facts facts_of(pid_t pid) {
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return facts;
   unsigned field = 2;
-  for_each_part(std::string_view(stat).substr(name_end + 1), ' ', [&](std::string_view part) {
+  for (std::string_view part : files::parts_of(std::string_view(stat).substr(name_end + 1), ' ')) {
     std::uint64_t* const into = field == 10   ? &facts.minor_faults
                                 : field == 12 ? &facts.major_faults
                                 : field == 22 ? &facts.started
                                               : nullptr;
     if (into != nullptr) std::from_chars(part.data(), part.data() + part.size(), *into);
     ++field;
-  });
+  }
   return facts;
 }
 

@@ -3,7 +3,6 @@
 #include "tools/agent/process_facts.hpp"
 
 #include <random>
-#include <string>
 
 #include <gtest/gtest.h>
 #include <unistd.h>

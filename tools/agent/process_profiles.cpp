@@ -1,7 +1,6 @@
 // tools/agent/process_profiles.cpp. Layer: agent.
 #include "tools/agent/process_profiles.hpp"
 
-#include <fstream>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "tools/trace/named_profile.hpp"
+#include "tools/trace/process_memory.hpp"
 
 namespace ashlar::agent {
 namespace {
@@ -17,10 +17,9 @@ namespace {
 // process says which ones it has, and might say anything.
 std::set<std::string> mapped_files(pid_t pid) {
   std::set<std::string> files;
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(maps, line);)
-    if (const std::size_t path = line.find('/'); path != std::string::npos)
-      files.insert(line.substr(path));
+  for (const trace::process_mapping& each :
+       trace::mappings_of(pid).value_or(std::vector<trace::process_mapping>()))
+    if (each.path.starts_with('/')) files.insert(each.path);
   return files;
 }
 

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <mutex>
 #include <optional>
 
 #include "tools/agent/fleet.hpp"

@@ -8,7 +8,6 @@
 #include <exception>
 #include <filesystem>
 #include <future>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -145,9 +144,8 @@ push_target push_target_of(const std::string& given) {
         "it begins with none of pyroscope+http://, pyroscope+https://, otlp+http://, "
         "otlp+https://");
   const std::size_t host = scheme_end + 3, path = std::min(given.find('/', host), given.size());
-  const bool is_plain = std::none_of(given.begin(), given.end(), [](unsigned char c) {
-    return c <= ' ' || c == '@' || c == '?' || c == '#';
-  });
+  const bool is_plain = std::ranges::none_of(
+      given, [](unsigned char c) { return c <= ' ' || c == '@' || c == '?' || c == '#'; });
   if (path == host || !is_plain)
     throw fail("behind :// stand a host, a port and maybe a path: no name, password or query");
   to.server = transport + "://" + given.substr(host, path - host);
@@ -288,7 +286,7 @@ pusher::outcome pusher::send(const pushed_profile& one, std::string& why) {
 
 pusher::outcome pusher::store(const pushed_profile& one, std::string& /*why*/) const {
   files::replaced_files file;
-  file.prepare_input("--push", one.place);
+  file.prepare("--push", one.place, true);
   file.commit({one.bytes});
   return outcome::arrived;
 }
@@ -352,9 +350,8 @@ pusher::outcome pusher::post(const pushed_profile& one, std::string& why) {
   }
   why = fmt::format("HTTP status {}: {}", status, one_line(answer));
   constexpr std::array try_again{408, 429, 502, 503, 504};
-  return std::find(try_again.begin(), try_again.end(), status) != try_again.end()
-             ? outcome::failed
-             : outcome::refused;
+  return std::ranges::find(try_again, status) != try_again.end() ? outcome::failed
+                                                                 : outcome::refused;
 }
 
 }  // namespace ashlar::agent

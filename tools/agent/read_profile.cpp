@@ -2,7 +2,6 @@
 #include "tools/agent/read_profile.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "tools/trace/profile_fields.hpp"
 
@@ -10,21 +9,8 @@ namespace ashlar::agent {
 namespace {
 
 using trace::field;
-using trace::field_reader;
-
-// Effects: calls visit(field) for each field of a message. Throws: trace::damaged_profile.
-template <class Visit>
-void for_each_field(std::string_view message, Visit visit) {
-  for (field_reader fields(message); !fields.is_at_end();) visit(fields.next());
-}
-
-// Effects: the numbers of a message go where `into` says, by their field; null: nowhere.
-void read_numbers(std::string_view message, std::initializer_list<std::uint64_t*> into) {
-  for_each_field(message, [&](const field& f) {
-    if (!f.is_number || f.number > into.size()) return;
-    if (std::uint64_t* const to = into.begin()[f.number - 1]; to != nullptr) *to = f.value;
-  });
-}
+using trace::for_each_field;
+using trace::read_numbers;
 
 read_profile::call_stack stack_in(std::string_view message) {
   read_profile::call_stack stack;

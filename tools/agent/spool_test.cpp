@@ -1,8 +1,6 @@
 // What waits for a collector that is away is bounded, and nothing is lost uncounted.
 #include "tools/agent/spool.hpp"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace ashlar::agent {

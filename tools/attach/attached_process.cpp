@@ -8,8 +8,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <optional>
-#include <utility>
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -91,7 +90,7 @@ void borrowed_thread::state::find_thread() {
     std::vector<pid_t> threads = image::threads_of(pid);
     if (threads.empty()) image::fail_gone(pid);
     std::erase_if(threads, [this](pid_t each) { return !shares_descriptors(pid, each); });
-    std::sort(threads.begin(), threads.end());  // the first thread is the one that waits most
+    std::ranges::sort(threads);  // the first thread is the one that waits most
     for (const pid_t each : threads) {
       begin = clock::now();
       thread.emplace(pid, each);

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <utility>
 
 #include <elf.h>
 #include <link.h>
@@ -38,24 +36,14 @@ bool write_bytes(pid_t pid, std::uint64_t address, const void* from, std::size_t
 }
 
 process_modules::process_modules(pid_t pid) : pid_(pid) {
-  std::ifstream file(image::place(pid, "maps"));
-  if (!file) image::refuse(pid, errno, "its mappings");
-  for (std::string line; std::getline(file, line);) {
-    part p;
-    char rights[5] = {};
-    int path = 0;
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &p.begin,
-                    &p.end, rights, &p.offset, &path) != 4)
-      continue;
-    if (path != 0) p.path = line.substr(static_cast<std::size_t>(path));
-    p.is_code = rights[2] == 'x';
-    parts_.push_back(std::move(p));
-  }
+  auto all = trace::mappings_of(pid);
+  if (!all) image::refuse(pid, errno, "its mappings");
+  parts_ = std::move(*all);
   if (parts_.empty()) image::fail_gone(pid);
 }
 
 std::string process_modules::find_file(std::string_view name_begin) const {
-  const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const part& p) {
+  const auto found = std::ranges::find_if(parts_, [&](const trace::process_mapping& p) {
     return p.path.starts_with('/') && file_name(p.path).starts_with(name_begin);
   });
   return found == parts_.end() ? std::string() : found->path;
@@ -66,8 +54,8 @@ std::string process_modules::c_library() const {
   return !now.empty() ? now : find_file("libc-2.");  // its name before version 2.34
 }
 
-const process_modules::part* process_modules::find(std::uint64_t address) const {
-  const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const part& p) {
+const trace::process_mapping* process_modules::find(std::uint64_t address) const {
+  const auto found = std::ranges::find_if(parts_, [&](const trace::process_mapping& p) {
     return address >= p.begin && address < p.end;
   });
   return found == parts_.end() ? nullptr : &*found;
@@ -75,8 +63,8 @@ const process_modules::part* process_modules::find(std::uint64_t address) const 
 
 std::optional<std::uint64_t> process_modules::find_function(const std::string& path,
                                                             const char* name) const {
-  const auto first = std::find_if(parts_.begin(), parts_.end(),
-                                  [&](const part& p) { return p.path == path && p.offset == 0; });
+  const auto first = std::ranges::find_if(
+      parts_, [&](const trace::process_mapping& p) { return p.path == path && p.offset == 0; });
   if (first == parts_.end()) return std::nullopt;
   std::array<char, SELFMAG> magic{};
   if (!read_bytes(pid_, first->begin, magic.data(), magic.size()) ||
@@ -126,9 +114,10 @@ std::optional<std::uint64_t> process_modules::find_function(const std::string& p
 
 std::vector<std::string> process_modules::files_with(const char* name) const {
   std::vector<std::string> found;
-  for (const part& p : parts_) {
-    const bool is_seen = std::find(found.begin(), found.end(), p.path) != found.end();
-    if (p.is_code && !is_seen && find_function(p.path, name)) found.push_back(p.path);
+  for (const trace::process_mapping& p : parts_) {
+    const bool is_seen = std::ranges::find(found, p.path) != found.end();
+    if (p.rights.find('x') != std::string::npos && !is_seen && find_function(p.path, name))
+      found.push_back(p.path);
   }
   return found;
 }

@@ -10,6 +10,8 @@
 
 #include <sys/types.h>
 
+#include "tools/trace/process_memory.hpp"
+
 namespace ashlar::attach {
 
 /// Effects: copies bytes out of a process, or into it. Returns: false: not all of them are mapped.
@@ -19,15 +21,6 @@ namespace ashlar::attach {
 
 class process_modules {
  public:
-  /// One stretch of addresses.
-  struct part {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::uint64_t offset = 0;  ///< in the file
-    bool is_code = false;
-    std::string path;  ///< empty: none; "[vdso]"
-  };
-
   /// Throws: files::command_error.
   explicit process_modules(pid_t pid);
 
@@ -41,11 +34,11 @@ class process_modules {
   /// Returns: the mapped programs and libraries that have a function of this name.
   [[nodiscard]] std::vector<std::string> files_with(const char* name) const;
   /// Returns: null where nothing is mapped.
-  [[nodiscard]] const part* find(std::uint64_t address) const;
+  [[nodiscard]] const trace::process_mapping* find(std::uint64_t address) const;
 
  private:
   pid_t pid_;
-  std::vector<part> parts_;  // in order
+  std::vector<trace::process_mapping> parts_;  // in order
 };
 
 }  // namespace ashlar::attach

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <string_view>
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -99,9 +98,9 @@ void stopped_thread::write_registers() {
 bool stopped_thread::is_at_safe_place(const process_modules& modules,
                                       std::span<const std::string> unsafe_files) const {
   const auto is_unsafe = [&](std::uint64_t address) {
-    const process_modules::part* const at = modules.find(address);
+    const trace::process_mapping* const at = modules.find(address);
     if (at == nullptr || at->path.starts_with("[v")) return true;
-    return std::find(unsafe_files.begin(), unsafe_files.end(), at->path) != unsafe_files.end();
+    return std::ranges::find(unsafe_files, at->path) != unsafe_files.end();
   };
   if (image::is_in_system_call(registers_)) {
     if (!image::is_long_wait(image::system_call_of(registers_),
@@ -113,15 +112,15 @@ bool stopped_thread::is_at_safe_place(const process_modules& modules,
   // A handler of a signal may have interrupted the allocator.
   constexpr std::size_t looked_at = 32u << 10;
   std::vector<std::uint64_t> words(looked_at / sizeof(std::uint64_t));
-  const process_modules::part* const stack = modules.find(stack_pointer());
+  const trace::process_mapping* const stack = modules.find(stack_pointer());
   if (stack == nullptr) return false;
   const std::uint64_t bytes =
       std::min<std::uint64_t>(looked_at, stack->end - stack_pointer()) / 8 * 8;
   if (!read_bytes(pid_, stack_pointer(), words.data(), bytes)) return false;
   words.resize(bytes / sizeof(std::uint64_t));
   for (std::size_t i = 0; i + interrupted_at / 8 < words.size(); ++i) {
-    const process_modules::part* const at = modules.find(words[i]);
-    if (at == nullptr || !at->is_code) continue;
+    const trace::process_mapping* const at = modules.find(words[i]);
+    if (at == nullptr || at->rights.find('x') == std::string::npos) continue;
     std::array<unsigned char, signal_return_code.size()> code{};
     if (!read_bytes(pid_, words[i], code.data(), code.size()) || code != signal_return_code)
       continue;
@@ -133,7 +132,7 @@ bool stopped_thread::is_at_safe_place(const process_modules& modules,
 std::string stopped_thread::place(const process_modules& modules) const {
   if (image::is_in_system_call(registers_))
     return fmt::format("in call {} of the system", image::system_call_of(registers_));
-  const process_modules::part* const at = modules.find(place_of(registers_));
+  const trace::process_mapping* const at = modules.find(place_of(registers_));
   return at != nullptr && !at->path.empty() ? "in " + at->path : "in code of no file";
 }
 

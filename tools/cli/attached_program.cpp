@@ -6,7 +6,6 @@
 #include <string_view>
 #include <thread>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/syscall.h>

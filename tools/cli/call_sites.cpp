@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,7 +51,7 @@ std::vector<call_site> call_sites(
   }
   std::vector<std::pair<std::string, call_site>> sorted(std::make_move_iterator(merged.begin()),
                                                         std::make_move_iterator(merged.end()));
-  std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) {
+  std::ranges::sort(sorted, [&](const auto& a, const auto& b) {
     const trace::stack_figures& x = a.second.figures;
     const trace::stack_figures& y = b.second.figures;
     return std::tuple(y.*by, y.bytes, a.first) < std::tuple(x.*by, x.bytes, b.first);
@@ -86,7 +85,7 @@ class lines_of_stacks {
   report::call_site of(const trace::stack_definition& stack) {
     const auto& frames = stack.frames;
     const auto script =
-        std::find_if(frames.begin(), frames.end(), [&](auto frame) { return is_of_script(frame); });
+        std::ranges::find_if(frames, [&](auto frame) { return is_of_script(frame); });
     if (script != frames.end()) return site_for(names_.of({0, {*script}}));
     if (frames.size() <= first_calls) return site_for(names_.of(stack));
     const auto [known, is_new] =
@@ -129,7 +128,7 @@ std::vector<site_line> site_lines(
   std::vector<site_line> lines;
   lines.reserve(merged.size());
   for (const auto& [site, sum] : merged) lines.push_back({site, sum});
-  std::sort(lines.begin(), lines.end(), [](const site_line& a, const site_line& b) {
+  std::ranges::sort(lines, [](const site_line& a, const site_line& b) {
     return std::tie(b.figures.at_peak_bytes, b.figures.bytes, a.site) <
            std::tie(a.figures.at_peak_bytes, a.figures.bytes, b.site);
   });
@@ -137,9 +136,9 @@ std::vector<site_line> site_lines(
   if (kept == 0) return {};
   for (std::uint64_t figures::* const of :
        {&figures::live_bytes, &figures::bytes, &figures::births, &figures::temporaries}) {
-    const auto most = std::max_element(
-        lines.begin(), lines.end(),
-        [&](const site_line& a, const site_line& b) { return a.figures.*of < b.figures.*of; });
+    const auto most = std::ranges::max_element(lines, [&](const site_line& a, const site_line& b) {
+      return a.figures.*of < b.figures.*of;
+    });
     if (most - lines.begin() >= kept) std::iter_swap(lines.begin() + kept++, most);
   }
   lines.resize(static_cast<std::size_t>(kept));
@@ -165,7 +164,7 @@ std::vector<std::string> files_without_lines(const std::vector<call_site>& sites
   for (const call_site& site : sites) {
     if (site.calls.empty() || !site.calls.front().lacks_line()) continue;
     const std::string& path = site.calls.front().module;
-    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+    if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
   }
   return paths;
 }
@@ -186,10 +185,9 @@ std::string render_calls(const std::vector<trace::named_call>& calls, std::size_
 std::string render_held(const std::vector<call_site>& sites, const held_figures& of) {
   std::string text;
   for (const call_site& site : sites) {
-    const std::uint64_t blocks = site.figures.*of.blocks;
-    text += fmt::format("  {} in {} block{}{}, of {} in all\n",
-                        format_bytes(site.figures.*of.bytes), format_count(blocks),
-                        blocks == 1 ? "" : "s", of.word, format_count(site.figures.births));
+    text += fmt::format("  {} in {}{}, of {} in all\n", format_bytes(site.figures.*of.bytes),
+                        counted(site.figures.*of.blocks, "block"), of.word,
+                        format_count(site.figures.births));
     text += render_calls(site.calls);
   }
   return text;

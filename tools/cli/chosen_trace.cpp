@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,7 +24,7 @@ std::vector<std::size_t> places_of(const recording_index& tree, const std::strin
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < tree.processes.size(); ++i)
     if (called.empty() || tree.processes[i].is_called(called)) places.push_back(i);
-  std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(places, [&](std::size_t a, std::size_t b) {
     const recorded_process& first = tree.processes[a];
     const recorded_process& second = tree.processes[b];
     return std::tuple(first.trace.empty(), second.allocated_bytes, a) <
@@ -40,7 +38,7 @@ std::string names_in(const recording_index& tree) {
   constexpr std::size_t most = 10;
   std::vector<std::string> names;
   for (const recorded_process& p : tree.processes)
-    if (std::find(names.begin(), names.end(), p.name()) == names.end()) names.push_back(p.name());
+    if (std::ranges::find(names, p.name()) == names.end()) names.push_back(p.name());
   std::string text;
   for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
     text += (i == 0 ? "" : ", ") + printable(names[i]);
@@ -96,9 +94,8 @@ chosen_trace choose_trace(const std::string& path, const std::string& process) {
         "'{}': process {} ({}) has no trace: {}", path, p.pid, printable(p.name()),
         p.is_recorded ? "it allocated nothing" : "'record --only' named other programs"));
   chosen.path = (fs::path(path) / p.trace).string();
-  const auto others = std::count_if(places.begin(), places.end(), [&](std::size_t place) {
-    return !tree.processes[place].trace.empty();
-  });
+  const auto others = std::ranges::count_if(
+      places, [&](std::size_t place) { return !tree.processes[place].trace.empty(); });
   std::string which;
   if (others != 1)
     which = fmt::format(", which allocated most of {} {}; --process chooses another", others,

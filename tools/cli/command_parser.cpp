@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
-#include <optional>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +15,7 @@
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::cli {
 
@@ -60,21 +59,16 @@ CLI::Option& add_number(CLI::App& parser, const char* names, const char* value_n
 }
 
 std::vector<std::string> choices_of(const std::string& value_name) {
-  std::vector<std::string> choices;
-  if (value_name.find('|') == std::string::npos) return choices;
-  for (std::size_t from = 0; from <= value_name.size();) {
-    const std::size_t to = std::min(value_name.find('|', from), value_name.size());
-    choices.push_back(value_name.substr(from, to - from));
-    from = to + 1;
-  }
-  return choices;
+  if (value_name.find('|') == std::string::npos) return {};
+  const std::vector<std::string_view> choices = files::parts_of(value_name, '|');
+  return {choices.begin(), choices.end()};
 }
 
 void require_choice(CLI::Option& option, const char* value_name) {
   const std::vector<std::string> choices = choices_of(value_name);
   if (choices.empty()) return;
   option.check([choices](const std::string& text) {
-    return std::find(choices.begin(), choices.end(), text) != choices.end()
+    return std::ranges::find(choices, text) != choices.end()
                ? std::string{}
                : fmt::format("'{}' is none of {}", text, fmt::join(choices, ", "));
   });
@@ -82,7 +76,7 @@ void require_choice(CLI::Option& option, const char* value_name) {
 
 // "tune-verify", as people write it.
 std::string shown_name(std::string name) {
-  std::replace(name.begin(), name.end(), '-', ' ');
+  std::ranges::replace(name, '-', ' ');
   return name;
 }
 
@@ -154,7 +148,7 @@ command_description description_of(const CLI::App& app, const command_text& text
 
 split_words split_at_separator(std::vector<std::string> words) {
   split_words split;
-  const auto separator = std::find(words.begin(), words.end(), "--");
+  const auto separator = std::ranges::find(words, "--");
   split.has_separator = separator != words.end();
   split.own.assign(words.begin(), separator);
   if (split.has_separator) split.behind.assign(std::next(separator), words.end());
@@ -289,8 +283,7 @@ void command::join_values(std::vector<std::string>& words) const {
   if (words.empty() || words.front() != parser_.get_name()) return;
   for (std::size_t i = 1; i + 1 < words.size(); ++i) {
     if (!words[i].starts_with('-') && parser_.get_prefix_command()) return;  // a program's words
-    const bool takes_number =
-        std::find(with_number_.begin(), with_number_.end(), words[i]) != with_number_.end();
+    const bool takes_number = std::ranges::find(with_number_, words[i]) != with_number_.end();
     const bool is_last = i + 2 == words.size() && parser_.get_prefix_command();
     if (words[i] == "--json" && !words[i + 1].starts_with('-') &&
         (words[i + 1].ends_with(".json") || (is_last && line_.has_separator)))
@@ -416,7 +409,7 @@ void command_parser::resolve(std::vector<std::string>& words) const {
       return word.substr(0, word.find('=')) == each.marker;
     };
     if (words.front() != each.old_name ||
-        (*each.marker != 0 && std::none_of(words.begin(), words.end(), has_marker)))
+        (*each.marker != 0 && std::ranges::none_of(words, has_marker)))
       continue;
     fmt::print(stderr, "ashlar: '{}' is 'ashlar {}' now; the old name goes with the next release\n",
                *each.marker == 0 ? each.old_name : fmt::format("{} {}", each.old_name, each.marker),
@@ -460,7 +453,7 @@ std::string command_parser::describe_extra_word() const {
   std::vector<std::string> extra = app.remaining(true);
   const auto named = app.get_subcommands();
   if (!named.empty() && named.back()->get_prefix_command() && extra.size() > 1) extra.resize(1);
-  const auto option = std::find_if(extra.begin(), extra.end(), is_option);
+  const auto option = std::ranges::find_if(extra, is_option);
   if (option != extra.end()) return unknown_option(named.empty() ? app : *named.back(), *option);
   if (extra.empty() || (!named.empty() && named.back()->get_prefix_command())) return {};
   return named.empty() ? describe_unknown_command(extra.front())

@@ -202,8 +202,8 @@ TEST(CommandParser, TheDescriptionHasWhatALineMaySay) {
   EXPECT_FALSE(every.arguments[0].is_repeated);
   EXPECT_TRUE(every.arguments[1].is_repeated);
   const auto named = [&](const std::string& name) {
-    return *std::find_if(every.options.begin(), every.options.end(),
-                         [&](const auto& each) { return each.names.back() == name; });
+    return *std::ranges::find_if(every.options,
+                                 [&](const auto& each) { return each.names.back() == name; });
   };
   EXPECT_EQ(named("--output").names, (words{"-o", "--output"}));
   EXPECT_EQ(named("--output").value_name, "FILE");

@@ -12,6 +12,7 @@
 
 #include "tools/cli/comparison_report.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::cli {
 namespace chart {
@@ -43,29 +44,12 @@ constexpr std::array<measure_of_runs, 2> panels{{
 
 // Text for XML and HTML. Control characters, which XML cannot have, stand as "\x1b".
 std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
+  return files::escaped_for_xml(printable(text));
 }
 
 std::string escaped_lines(std::string_view text) {
   std::string out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    out += escaped(text.substr(0, end)) + "\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (const std::string_view line : files::parts_of(text, '\n')) out += escaped(line) + "\n";
   return out;
 }
 

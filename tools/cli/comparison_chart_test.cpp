@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <cstddef>
-#include <string>
 #include <string_view>
 #include <vector>
 

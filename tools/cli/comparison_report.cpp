@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/table.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::cli {
 
@@ -30,11 +31,8 @@ void append_cells(std::vector<std::string>& cells, const measure::spread& values
 
 std::string indented(std::string_view text, std::string_view before) {
   std::string lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines += fmt::format("{}{}\n", before, text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (const std::string_view line : files::parts_of(text, '\n'))
+    lines += fmt::format("{}{}\n", before, line);
   return lines;
 }
 

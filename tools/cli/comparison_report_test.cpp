@@ -1,7 +1,6 @@
 #include "tools/cli/comparison_report.hpp"
 
 #include <csignal>
-#include <string>
 
 #include <gtest/gtest.h>
 

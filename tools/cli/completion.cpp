@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/text.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -14,16 +15,6 @@ namespace {
 std::string first_line(const tool_description& all, std::string_view shell) {
   return fmt::format("# Completion of {0} {1} for {2}, as `{0} help --completion {2}` prints it.\n",
                      all.tool.name, ASHLAR_CLI_VERSION, shell);
-}
-
-// `text` with each of `characters` behind a backslash.
-std::string with_backslashes(std::string_view text, std::string_view characters) {
-  std::string made;
-  for (const char c : text) {
-    if (characters.find(c) != std::string_view::npos) made += '\\';
-    made += c;
-  }
-  return made;
 }
 
 // A word of bash and zsh.
@@ -152,7 +143,8 @@ std::string zsh_value(const option_description& option) {
 }
 
 std::string zsh_option(const option_description& option) {
-  const std::string help = fmt::format("[{}]", with_backslashes(option.help, "[]\\"));
+  const std::string help = fmt::format(
+      "[{}]", files::escaped(option.help, {{'[', "\\["}, {']', "\\]"}, {'\\', "\\\\"}}));
   std::string lines;
   for (const std::string& name : option.names) {
     std::string word = name;
@@ -190,7 +182,7 @@ std::string zsh_branch(const command_description& command, const std::vector<std
 // ---- fish -----------------------------------------------------------------------------------------
 
 std::string fish_quoted(std::string_view text) {
-  return "'" + with_backslashes(text, "\\'") + "'";
+  return "'" + files::escaped(text, {{'\\', "\\\\"}, {'\'', "\\'"}}) + "'";
 }
 
 std::string fish_option(std::string_view condition, const option_description& option) {
@@ -260,8 +252,9 @@ std::string zsh_completion(const tool_description& all) {
   std::string branches;
   for (const command_description& each : all.commands) {
     if (!each.is_part)
-      names += fmt::format("      {}\n",
-                           shell_word(each.name + ":" + with_backslashes(each.summary, ":\\")));
+      names += fmt::format(
+          "      {}\n", shell_word(each.name + ":" +
+                                   files::escaped(each.summary, {{':', "\\:"}, {'\\', "\\\\"}})));
     branches += zsh_branch(each, parts_of(all, each));
   }
   std::string script = "#compdef ashlar\n" + first_line(all, "zsh") + R"(

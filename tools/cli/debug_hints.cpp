@@ -20,7 +20,7 @@ namespace {
 bool has_line(const fs::path& file, const std::vector<std::string>& lines) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);)
-    if (std::find(lines.begin(), lines.end(), line) != lines.end()) return true;
+    if (std::ranges::find(lines, line) != lines.end()) return true;
   return false;
 }
 
@@ -67,8 +67,7 @@ void tell_missing_names(const std::vector<trace::call_names::lost_file>& lost,
   std::vector<std::string> paths;
   std::copy_if(without_lines.begin(), without_lines.end(), std::back_inserter(paths),
                [&](const std::string& path) {
-                 return std::none_of(lost.begin(), lost.end(),
-                                     [&](const auto& l) { return l.path == path; });
+                 return std::ranges::none_of(lost, [&](const auto& l) { return l.path == path; });
                });
   if (paths.empty()) return;
   if (!trace::source_lines::reads_lines()) {

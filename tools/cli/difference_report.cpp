@@ -170,7 +170,7 @@ nlohmann::json sites_json(const std::vector<sites::compared_site>& sites) {
 
 bool is_small(const compared_figures& change, const compared_figures& all) {
   constexpr std::uint64_t part = 10'000;
-  return std::all_of(measures.begin(), measures.end(), [&](const measure_text& each) {
+  return std::ranges::all_of(measures, [&](const measure_text& each) {
     return change.change(each.figure) <
            std::max(all.before.*each.figure, all.after.*each.figure) / part;
   });

@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <regex>
 #include <string_view>
 #include <utility>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/text.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -180,11 +180,7 @@ class namer {
 
 named_faults name_frames(const std::string& log, trace::source_lines& sources, std::FILE* to) {
   namer names(sources, to);
-  for (std::size_t at = 0; at < log.size();) {
-    const std::size_t end = std::min(log.find('\n', at), log.size());
-    names.add_line(log.substr(at, end - at));
-    at = end + 1;
-  }
+  for (const std::string_view line : files::parts_of(log, '\n')) names.add_line(std::string(line));
   return names.take();
 }
 

@@ -1,7 +1,6 @@
 #include "tools/cli/fault_report.hpp"
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -13,6 +13,7 @@
 
 #include "tools/cli/call_sites.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/files/text.hpp"
 #include "tools/findings/call_owner.hpp"
 #include "tools/findings/page_table.hpp"
 #include "tools/findings/remedies.hpp"
@@ -27,10 +28,6 @@ constexpr std::size_t callers_shown = 3;
 constexpr std::size_t findings_on_first_screen = 3;
 constexpr std::size_t text_columns = 98;
 
-std::string blocks(std::uint64_t count) {
-  return fmt::format("{} block{}", format_count(count), count == 1 ? "" : "s");
-}
-
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -42,7 +39,8 @@ std::string text_of(const trace::named_call& call) {
 
 // What the trace shows, in sentences.
 std::string evidence_of(const finding& f) {
-  const std::string part = fmt::format("{} of {}", format_count(f.fitting), blocks(f.allocations));
+  const std::string part =
+      fmt::format("{} of {}", format_count(f.fitting), counted(f.allocations, "block"));
   const std::string at_once = fmt::format("At most {} lived at once.", format_count(f.most_live));
   switch (f.kind) {
     case finding_kind::leak:
@@ -55,11 +53,11 @@ std::string evidence_of(const finding& f) {
                                                   std::max(f.rose_for_seconds, 0.001))),
           std::min(100 * f.confidence, 99.9),
           f.kind == finding_kind::leak
-              ? fmt::format("Nearly nothing of its {} was freed.", blocks(f.allocations))
-              : fmt::format("It made {}, and many were freed.", blocks(f.allocations)));
+              ? fmt::format("Nearly nothing of its {} was freed.", counted(f.allocations, "block"))
+              : fmt::format("It made {}, and many were freed.", counted(f.allocations, "block")));
     case finding_kind::growth:
       return fmt::format("{} took the place of a smaller one. {} grew, in {:.1f} steps{}.", part,
-                         blocks(f.chains), ratio(f.fitting, f.chains),
+                         counted(f.chains, "block"), ratio(f.fitting, f.chains),
                          f.chains == 1 ? "" : " each on average");
     case finding_kind::temporary:
       return fmt::format(
@@ -79,19 +77,20 @@ std::string evidence_of(const finding& f) {
     case finding_kind::pool:
       return fmt::format("{} have {} bytes. {}", part, format_count(f.block_bytes), at_once);
     case finding_kind::hot_loop:
-      return fmt::format("{} were made. {}", blocks(f.allocations), at_once);
+      return fmt::format("{} were made. {}", counted(f.allocations, "block"), at_once);
     case finding_kind::slack:
       return fmt::format(
           "{} of {} bytes lived at the peak. If each were {} byte{} smaller, the allocator that "
           "served them would need {} bytes less for it.",
-          blocks(f.fitting), format_count(f.block_bytes), f.smaller_bytes,
+          counted(f.fitting, "block"), format_count(f.block_bytes), f.smaller_bytes,
           f.smaller_bytes == 1 ? "" : "s", format_count(f.saved_a_block));
     case finding_kind::untouched:
       return fmt::format(
           "{} of {} {} looked at, before the free or at the end. In {}, half or more was never "
           "touched: {} at least, of blocks of up to {}.",
-          format_count(f.looked_at), blocks(f.allocations), f.looked_at == 1 ? "was" : "were",
-          format_count(f.fitting), format_bytes(f.untouched_bytes), format_bytes(f.largest_bytes));
+          format_count(f.looked_at), counted(f.allocations, "block"),
+          f.looked_at == 1 ? "was" : "were", format_count(f.fitting),
+          format_bytes(f.untouched_bytes), format_bytes(f.largest_bytes));
     case finding_kind::pins:
       return fmt::format(
           "{} {} with {} lay in pages of which less than a quarter lived. {} pages ({}) had no "
@@ -100,8 +99,8 @@ std::string evidence_of(const finding& f) {
           "heap has them, all would be {}.",
           f.pinned_at == 1 ? "At the end,"
                            : fmt::format("At {:.0f} % of the run,", 100 * f.pinned_at),
-          blocks(f.fitting), format_bytes(f.pinned_live_bytes), format_count(f.pages_alone),
-          format_bytes(f.pages_alone * findings::page_bytes),
+          counted(f.fitting, "block"), format_bytes(f.pinned_live_bytes),
+          format_count(f.pages_alone), format_bytes(f.pages_alone * findings::page_bytes),
           format_bytes(f.bytes_saved_after_peak), format_bytes(f.held_bytes),
           format_bytes(f.bytes_by_class));
   }
@@ -127,8 +126,7 @@ std::string savings_of(const finding& f, const std::optional<call_times>& times)
     text = format_bytes(f.bytes_saved_after_peak) + " after the peak";
   if (f.bytes_saved_at_end != 0) text = format_bytes(f.bytes_saved_at_end) + " at the end";
   if (f.allocations_saved != 0)
-    text += fmt::format("{}{} allocation{}", text.empty() ? "" : ", ",
-                        format_count(f.allocations_saved), f.allocations_saved == 1 ? "" : "s");
+    text += (text.empty() ? "" : ", ") + counted(f.allocations_saved, "allocation");
   if (f.address_space_saved_at_peak != 0)
     text += format_bytes(f.address_space_saved_at_peak) + " of address space at the peak";
   if (times && f.allocations_saved != 0) text += ", " + time_text(milliseconds_saved(f, *times));
@@ -162,11 +160,8 @@ void add_paragraph(std::string& to, std::string_view text, std::size_t indent) {
 void add_code(std::string& to, std::string_view heading, std::string_view code) {
   if (code.empty()) return;
   to += fmt::format("\n   {}:\n", heading);
-  while (!code.empty()) {
-    const std::size_t end = std::min(code.find('\n'), code.size());
-    to += fmt::format("     {}\n", code.substr(0, end));
-    code.remove_prefix(std::min(end + 1, code.size()));
-  }
+  for (const std::string_view line : files::parts_of(code, '\n'))
+    to += fmt::format("     {}\n", line);
 }
 
 std::string title_of(const finding& f, const std::optional<call_times>& times, std::size_t number) {
@@ -251,8 +246,7 @@ std::string render_findings(const findings::findings_of_run& found,
 }
 
 bool take_time(const findings::findings_of_run& found) {
-  return std::any_of(found.list.begin(), found.list.end(),
-                     [](const finding& f) { return f.allocations_saved != 0; });
+  return std::ranges::any_of(found.list, [](const finding& f) { return f.allocations_saved != 0; });
 }
 
 nlohmann::json findings_json(const findings::findings_of_run& found,

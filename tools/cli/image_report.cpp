@@ -29,9 +29,6 @@ using inspect::told_block;
 std::string hexadecimal(std::uint64_t address) {
   return fmt::format("{:#x}", address);
 }
-std::string count_of(std::uint64_t count, const char* word) {
-  return fmt::format("{} {}{}", format_count(count), word, count == 1 ? "" : "s");
-}
 std::string share_of(std::uint64_t bytes, std::uint64_t all) {
   return all == 0 ? ""
                   : fmt::format("{:.1f} %",
@@ -62,7 +59,7 @@ std::string head_of(const image_report& report) {
                          ? fmt::format("Process {}", image.process)
                          : fmt::format("{}: process {}", printable(report.path), image.process);
   if (!image.command.empty()) text += fmt::format(" ({})", printable(image.command));
-  text += fmt::format(", {}", count_of(image.threads().size(), "thread"));
+  text += fmt::format(", {}", counted(image.threads().size(), "thread"));
   if (image.signal != 0) {
     const char* const words = ::sigdescr_np(image.signal);
     text += fmt::format(", ended by signal {} ({})", image.signal, words != nullptr ? words : "?");
@@ -78,7 +75,7 @@ constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches", "
 std::string totals_text(const image_report& report) {
   const totals t = totals_of(*report.heaps);
   const auto amount = [](std::uint64_t bytes, std::uint64_t blocks) {
-    return fmt::format("{} in {}", format_bytes(bytes), count_of(blocks, "block"));
+    return fmt::format("{} in {}", format_bytes(bytes), counted(blocks, "block"));
   };
   std::string text = labelled_line("in use", amount(t.bytes, t.blocks));
   for (const resting where : {resting::in_cache, resting::in_stash, resting::in_slab}) {
@@ -94,7 +91,7 @@ std::string totals_text(const image_report& report) {
   for (const inspect::found_heap& heap : report.heaps->heaps)
     text += labelled_line(heap.name.empty() ? "heap" : "heap " + printable(heap.name),
                           fmt::format("{} in {}, of {}", format_bytes(heap.bytes),
-                                      count_of(heap.blocks, "block"), printable(heap.library)));
+                                      counted(heap.blocks, "block"), printable(heap.library)));
   return text;
 }
 
@@ -142,7 +139,7 @@ std::string sizes_text(const image_report& report, std::size_t rows) {
   std::vector<class_blocks> all;
   for (const class_blocks& f : report.heaps->classes)
     if (f.live != 0) all.push_back(f);
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(all, [](const auto& a, const auto& b) {
     return std::tie(b.live_bytes, a.block_size) < std::tie(a.live_bytes, b.block_size);
   });
   const std::uint64_t bytes = totals_of(*report.heaps).bytes;
@@ -206,8 +203,8 @@ std::string owner_text(const image_report& report, const block_group& group) {
 // Groups by block size, with who allocated them as far as that is known.
 std::string sites_text(const image_report& report, const std::vector<block_group>& groups,
                        const char* bytes, std::size_t rows) {
-  const bool has_sites = std::any_of(groups.begin(), groups.end(),
-                                     [](const block_group& g) { return !g.sites.empty(); });
+  const bool has_sites =
+      std::ranges::any_of(groups, [](const block_group& g) { return !g.sites.empty(); });
   std::vector<column> columns{{"blocks"}, {"of size"}, {bytes}, {"what is in them", align::left}};
   if (has_sites) columns.emplace_back("allocated by", align::left);
   columns.emplace_back("for example", align::left);
@@ -234,7 +231,7 @@ std::string pinned_text(const image_report& report, std::size_t rows) {
   return fmt::format(
              "\nFree bytes that few blocks keep in memory: {} in {}, of each of which less "
              "than a quarter is in use\n",
-             format_bytes(pinned.bytes), count_of(pinned.pages, "page")) +
+             format_bytes(pinned.bytes), counted(pinned.pages, "page")) +
          sites_text(report, pinned.groups, "pinned", rows);
 }
 
@@ -328,7 +325,7 @@ std::string render_unreachable(const image_report& report, std::size_t rows) {
   const inspect::survey& s = report.survey;
   if (s.unreachable_blocks == 0) return "\nA pointer leads to each block.\n";
   return fmt::format("\nNo pointer leads to {} in {}:\n", format_bytes(s.unreachable_bytes),
-                     count_of(s.unreachable_blocks, "block")) +
+                     counted(s.unreachable_blocks, "block")) +
          sites_text(report, s.unreachable, "bytes", rows);
 }
 

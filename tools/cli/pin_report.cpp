@@ -52,8 +52,9 @@ class page_picture {
       : pins_(pins), order_(pins.use().pages().size()), states_(order_.size()) {
     std::iota(order_.begin(), order_.end(), 0u);
     const findings::page_table& pages = pins.use().pages();
-    std::sort(order_.begin(), order_.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return pages.number(a) < pages.number(b); });
+    std::ranges::sort(order_, [&](std::uint32_t a, std::uint32_t b) {
+      return pages.number(a) < pages.number(b);
+    });
     pages_a_cell_ = std::max<std::size_t>(1, (order_.size() + most_cells - 1) / most_cells);
     choose_lines();
   }
@@ -98,15 +99,13 @@ class page_picture {
       if (state == page_change::in_use) ++used;
       if (state == page_change::held_by_several) ++hollow[lines_in_picture + 1];
       if (state < page_change::held_by) continue;
-      const auto line =
-          std::find(lines_.begin(), lines_.end(), pins_.line_of(state - page_change::held_by));
+      const auto line = std::ranges::find(lines_, pins_.line_of(state - page_change::held_by));
       ++hollow[line == lines_.end() ? lines_in_picture
                                     : static_cast<std::size_t>(line - lines_.begin())];
     }
     const std::size_t all = std::accumulate(hollow.begin(), hollow.end(), std::size_t{0});
     if (all == 0 || all < used) return used == 0 ? free_cell : used_cell;
-    const auto most =
-        static_cast<std::size_t>(std::max_element(hollow.begin(), hollow.end()) - hollow.begin());
+    const auto most = static_cast<std::size_t>(std::ranges::max_element(hollow) - hollow.begin());
     if (most == lines_in_picture + 1) return several_cell;
     return most == lines_in_picture ? other_cell : static_cast<char>('a' + most);
   }

@@ -49,13 +49,13 @@ std::vector<class_figures> chosen_classes(const std::vector<class_figures>& clas
   if (detail == report_detail::full || classes.size() <= summary_classes) return classes;
   std::vector<std::size_t> order(classes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     const std::uint64_t bytes_a = classes[a].peak_bytes;
     const std::uint64_t bytes_b = classes[b].peak_bytes;
     return bytes_a != bytes_b ? bytes_a > bytes_b : a < b;
   });
   order.resize(summary_classes);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::vector<class_figures> chosen;
   chosen.reserve(order.size());
   for (const std::size_t index : order) chosen.push_back(classes[index]);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -129,7 +128,7 @@ TEST(PoolReport, AFullReportListsEveryClass) {
 
 TEST(PoolReport, AsciiMeansAscii) {
   const std::string text = render_pool_report(sample(30), report_detail::full, glyphs::ascii);
-  EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) { return c > 0; }));
+  EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c > 0; }));
 }
 
 TEST(PoolReport, NoClassAtAllIsNoFault) {

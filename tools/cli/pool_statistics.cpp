@@ -63,9 +63,7 @@ pool_statistics parse_pool_statistics(const std::string& text, const std::string
     throw command_error(status_failed, fmt::format("{} is damaged or incomplete ({})", origin,
                                                    files::reason_of(error)));
   }
-  std::sort(
-      statistics.classes.begin(), statistics.classes.end(),
-      [](const class_figures& a, const class_figures& b) { return a.block_size < b.block_size; });
+  std::ranges::sort(statistics.classes, {}, &class_figures::block_size);
   return statistics;
 }
 

@@ -2,7 +2,6 @@
 // its JSON form (docs/statistics.md). Layer: cli.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -1,10 +1,8 @@
 #include "tools/cli/process_files.hpp"
 
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -56,24 +56,17 @@ process_row row_between(const pool_statistics& before, const pool_statistics& no
   return row;
 }
 
-void sort_rows(std::vector<process_row>& rows, row_order order) {
-  const auto key = [order](const process_row& row) {
-    switch (order) {
-      case row_order::resident:
-        return figure(row.resident_bytes);
-      case row_order::growth:
-        return row.growth_per_minute;
-      case row_order::rate:
-        return row.allocated_per_second;
-      case row_order::peak:
-        return figure(row.peak_bytes);
-      case row_order::live:
-        break;
-    }
-    return figure(row.live_bytes);
-  };
-  std::sort(rows.begin(), rows.end(), [&](const process_row& a, const process_row& b) {
-    return key(a) != key(b) ? key(a) > key(b) : a.pid < b.pid;
+void sort_rows(std::vector<process_row>& rows, std::string_view column) {
+  using key = double (*)(const process_row&);
+  static constexpr std::pair<std::string_view, key> keys[]{
+      {"live", [](const process_row& row) { return figure(row.live_bytes); }},
+      {"resident", [](const process_row& row) { return figure(row.resident_bytes); }},
+      {"growth", [](const process_row& row) { return row.growth_per_minute; }},
+      {"rate", [](const process_row& row) { return row.allocated_per_second; }},
+      {"peak", [](const process_row& row) { return figure(row.peak_bytes); }}};
+  const key of = std::ranges::find(keys, column, &std::pair<std::string_view, key>::first)->second;
+  std::ranges::sort(rows, [of](const process_row& a, const process_row& b) {
+    return std::pair(-of(a), a.pid) < std::pair(-of(b), b.pid);
   });
 }
 

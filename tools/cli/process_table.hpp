@@ -2,7 +2,6 @@
 // Layer: cli.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -29,13 +28,11 @@ struct process_row {
   double calls_per_second = 0;
 };
 
-enum class row_order { live, resident, growth, rate, peak };
-
 // Returns: the row of a process at the moment `now`. `before` is the same process `seconds` ago.
 process_row row_between(const pool_statistics& before, const pool_statistics& now, double seconds);
 
-// Effects: the largest first.
-void sort_rows(std::vector<process_row>& rows, row_order order);
+// Effects: the largest first. Requires: the column is live, resident, growth, rate or peak.
+void sort_rows(std::vector<process_row>& rows, std::string_view column);
 
 // Returns: a table whose lines have at most `columns` columns, with at most `lines` lines.
 // `silent`: how many processes did not answer.

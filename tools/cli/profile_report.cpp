@@ -72,23 +72,19 @@ std::string render_totals(const profiling::profile& runs) {
   text += labelled_line(
       "peak", fmt::format("{} of one run; {} blocks of one run", format_bytes(runs.peak_bytes),
                           format_count(runs.peak_blocks())));
-  const auto add = [&text](const char* label, std::uint64_t count, const char* of) {
-    if (count != 0) text += labelled_line(label, fmt::format("{} {}", format_count(count), of));
-  };
-  add("left out", runs.left_out, "requests that no pool serves");
-  add("unknown", runs.unknown_deaths, "deaths of blocks from before the recording");
-  add("missing", runs.missing_deaths, "deaths that the traces do not have");
-  add("lost", runs.lost_events, "events");
-  add("refused", runs.refused_requests, "requests for which a pool had no block");
-  add("unfinished", runs.unfinished_runs, "runs whose traces have no end");
-  return text;
+  return text + some_line("left out", runs.left_out, "requests that no pool serves") +
+         some_line("unknown", runs.unknown_deaths, "deaths of blocks from before the recording") +
+         some_line("missing", runs.missing_deaths, "deaths that the traces do not have") +
+         some_line("lost", runs.lost_events, "events") +
+         some_line("refused", runs.refused_requests, "requests for which a pool had no block") +
+         some_line("unfinished", runs.unfinished_runs, "runs whose traces have no end");
 }
 
 std::string render_sizes(const profiling::profile& runs, std::size_t rows, glyphs set) {
   std::vector<step_figures> sizes = figures_of(runs);
   std::uint64_t all = 0;
   for (const step_figures& of : sizes) all += peak_bytes(of);
-  std::sort(sizes.begin(), sizes.end(), [](const step_figures& a, const step_figures& b) {
+  std::ranges::sort(sizes, [](const step_figures& a, const step_figures& b) {
     return std::pair(peak_bytes(b), a.size) < std::pair(peak_bytes(a), b.size);
   });
   if (sizes.size() > rows) sizes.resize(rows);
@@ -97,8 +93,7 @@ std::string render_sizes(const profiling::profile& runs, std::size_t rows, glyph
     const double part =
         measure::ratio_to(static_cast<double>(peak_bytes(of)), static_cast<double>(all));
     listed.add_row({format_count(of.size), format_count(of.births), format_count(of.peak),
-                    format_bytes(peak_bytes(of)),
-                    fmt::format("{:5.1f} % {}", 100 * part, format_bar(part, bar_columns, set))});
+                    format_bytes(peak_bytes(of)), format_share(part, set)});
   }
   return listed.render(2);
 }
@@ -125,8 +120,7 @@ std::string render_lifetimes(const profiling::profile& runs, glyphs set) {
     for (; digits <= each.digits; ++digits) blocks += counts[digits];
     const double part =
         measure::ratio_to(static_cast<double>(blocks), static_cast<double>(runs.deaths()));
-    lives.add_row({each.name, format_count(blocks),
-                   fmt::format("{:5.1f} % {}", 100 * part, format_bar(part, bar_columns, set))});
+    lives.add_row({each.name, format_count(blocks), format_share(part, set)});
   }
   return lives.render(2);
 }

@@ -1,7 +1,6 @@
 #include "tools/cli/progress_line.hpp"
 
 #include <array>
-#include <chrono>
 #include <string>
 
 #include <gtest/gtest.h>

@@ -51,9 +51,8 @@ class recorded_program {
 // Whether the process that was run is among what has a result.
 template <class Results>
 bool has_process(const Results& results, const measure::child_outcome& outcome) {
-  return std::any_of(results.begin(), results.end(), [&](const auto& r) {
-    return r.pid == static_cast<std::uint32_t>(outcome.pid);
-  });
+  return std::ranges::any_of(
+      results, [&](const auto& r) { return r.pid == static_cast<std::uint32_t>(outcome.pid); });
 }
 
 }  // namespace ashlar::cli

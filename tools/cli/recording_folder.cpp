@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -73,9 +72,8 @@ std::string trace_name_of(const recorded_process& p) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || std::strchr("._+-", c);
   };
-  std::replace_if(
-      name.begin(), name.end(), [&](char c) { return !is_plain(static_cast<unsigned char>(c)); },
-      '_');
+  std::ranges::replace_if(
+      name, [&](char c) { return !is_plain(static_cast<unsigned char>(c)); }, '_');
   return fmt::format("{}.{}.atrace", name.empty() ? "process" : name, p.pid);
 }
 

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "tools/cli/recording_index.hpp"
 #include "tools/cli/trace_files.hpp"

@@ -2,11 +2,9 @@
 #include "tools/cli/recording_index.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -194,7 +192,7 @@ recording_index index_of_traces(const std::string& folder, const std::string& ca
         "'{}' is a folder without a recording: 'ashlar record -o NAME.atree' writes one", folder));
   recording_index* chosen = nullptr;
   for (auto& [recording, index] : recordings) {
-    std::sort(index.processes.begin(), index.processes.end(), [](const auto& a, const auto& b) {
+    std::ranges::sort(index.processes, [](const auto& a, const auto& b) {
       return std::pair(a.begin_seconds, a.pid) < std::pair(b.begin_seconds, b.pid);
     });
     count_processes(index, folder);
@@ -224,21 +222,19 @@ std::string recorded_process::name() const {
 
 bool recorded_process::is_called(const std::string& name_or_pid) const {
   if (name_or_pid == std::to_string(pid)) return true;
-  return std::any_of(images.begin(), images.end(), [&](const image& i) {
+  return std::ranges::any_of(images, [&](const image& i) {
     return file_name_of(i.program) == name_or_pid ||
            (!i.arguments.empty() && file_name_of(i.arguments.front()) == name_or_pid);
   });
 }
 
 std::uint64_t recording_index::peak_bytes() const {
-  return bytes_over_time.empty()
-             ? 0
-             : *std::max_element(bytes_over_time.begin(), bytes_over_time.end());
+  return bytes_over_time.empty() ? 0 : *std::ranges::max_element(bytes_over_time);
 }
 
 double recording_index::peak_seconds() const {
   if (bytes_over_time.empty()) return 0;
-  const auto at = std::max_element(bytes_over_time.begin(), bytes_over_time.end());
+  const auto at = std::ranges::max_element(bytes_over_time);
   return seconds * static_cast<double>(at - bytes_over_time.begin() + 1) /
          static_cast<double>(bytes_over_time.size());
 }

@@ -9,7 +9,6 @@
 // its processes are then what the traces of one recording say.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

@@ -166,10 +166,10 @@ std::string render_left_out(const std::vector<replay_outcome>& outcomes) {
 
 // What was executed where nothing was left out, or least.
 const replay::script_summary& fullest_script(const std::vector<replay_outcome>& outcomes) {
-  return std::min_element(outcomes.begin(), outcomes.end(),
-                          [](const replay_outcome& a, const replay_outcome& b) {
-                            return a.script.left_out < b.script.left_out;
-                          })
+  return std::ranges::min_element(outcomes,
+                                  [](const replay_outcome& a, const replay_outcome& b) {
+                                    return a.script.left_out < b.script.left_out;
+                                  })
       ->script;
 }
 

@@ -70,8 +70,7 @@ std::vector<replay_target> find_replay_targets(const std::vector<std::string>& n
   std::vector<replay_target> found;
   for (const std::string& name : names) {
     for (replay_target& target : targets_of(name)) {
-      if (std::any_of(found.begin(), found.end(),
-                      [&](const replay_target& f) { return f.name == target.name; }))
+      if (std::ranges::any_of(found, [&](const replay_target& f) { return f.name == target.name; }))
         continue;
       const std::string complaint = target.library.empty()
                                         ? std::string{}

@@ -15,6 +15,7 @@
 
 #include "tools/cli/error.hpp"
 #include "tools/files/json.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -83,32 +84,16 @@ nlohmann::json sarif_log(const std::vector<result>& results) {
 
 // Text of an XML file, in double quotes, too. Characters that XML cannot have become '?'.
 std::string xml_of(const std::string& text) {
-  std::string xml;
-  for (const char c : nlohmann::json::parse(files::json_text(text)).get<std::string>()) {
-    switch (c) {
-      case '&':
-        xml += "&amp;";
-        break;
-      case '<':
-        xml += "&lt;";
-        break;
-      case '>':
-        xml += "&gt;";
-        break;
-      case '"':
-        xml += "&quot;";
-        break;
-      default:
-        xml += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return xml;
+  std::string plain = nlohmann::json::parse(files::json_text(text)).get<std::string>();
+  std::ranges::replace_if(
+      plain, [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; }, '?');
+  return files::escaped_for_xml(plain);
 }
 
 // A test for each result, which fails unless it is a note; one that passes where there is none.
 std::string junit_text(const std::string& command, const std::vector<result>& results) {
-  const auto failures = std::count_if(results.begin(), results.end(),
-                                      [](const result& each) { return each.level != "note"; });
+  const auto failures =
+      std::ranges::count_if(results, [](const result& each) { return each.level != "note"; });
   const std::string counts =
       fmt::format(R"(name="ashlar {}" tests="{}" failures="{}" errors="0")", command,
                   std::max<std::size_t>(1, results.size()), failures);

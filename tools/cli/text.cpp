@@ -15,6 +15,8 @@
 #include <langinfo.h>
 #include <unistd.h>
 
+#include "tools/files/text.hpp"
+
 namespace ashlar::cli {
 
 glyphs reader_glyphs() {
@@ -42,6 +44,10 @@ std::string format_count(std::uint64_t count) {
     digits.insert(digits.size() - from_end, 1, ',');
   }
   return digits;
+}
+
+std::string counted(std::uint64_t count, std::string_view word) {
+  return fmt::format("{} {}{}", format_count(count), word, count == 1 ? "" : "s");
 }
 
 std::optional<std::uint64_t> parse_count(std::string_view text) {
@@ -105,8 +111,7 @@ std::string escaped(std::string_view text, std::string_view also) {
 }
 
 std::string shell_quoted(const std::string& word) {
-  if (!word.empty() &&
-      std::all_of(word.begin(), word.end(), [](char c) { return c != '\0' && is_plain(c); })) {
+  if (!word.empty() && std::ranges::all_of(word, [](char c) { return c != '\0' && is_plain(c); })) {
     return word;
   }
   if (printable(word) != word) return "$'" + escaped(word, "'\\") + "'";
@@ -136,20 +141,14 @@ std::string shell_quoted(const std::vector<std::string>& words) {
 }
 
 std::vector<std::string> words_of_arguments(std::string_view arguments) {
-  std::vector<std::string> words;
-  while (!arguments.empty()) {
-    const std::size_t end = std::min(arguments.find('\0'), arguments.size());
-    words.emplace_back(arguments.substr(0, end));
-    arguments.remove_prefix(std::min(end + 1, arguments.size()));
-  }
-  while (!words.empty() && words.back().empty()) words.pop_back();
-  return words;
+  arguments = arguments.substr(0, arguments.find_last_not_of('\0') + 1);
+  const std::vector<std::string_view> words = files::parts_of(arguments, '\0');
+  return {words.begin(), words.end()};
 }
 
 std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; }));
 }
 
 std::string shortened(std::string_view text, std::size_t columns) {
@@ -161,8 +160,16 @@ std::string shortened(std::string_view text, std::size_t columns) {
   return std::string(text) + "...";
 }
 
+std::string format_share(double share, glyphs set) {
+  return fmt::format("{:5.1f} % {}", 100 * share, format_bar(share, bar_columns, set));
+}
+
 std::string labelled_line(std::string_view label, std::string_view value) {
   return fmt::format("  {:<14} {}\n", label, value);
+}
+
+std::string some_line(std::string_view label, std::uint64_t count, std::string_view of) {
+  return count == 0 ? "" : labelled_line(label, fmt::format("{} {}", format_count(count), of));
 }
 
 std::string format_bar(double share, std::size_t columns, glyphs set) {

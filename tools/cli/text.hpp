@@ -22,6 +22,8 @@ glyphs reader_glyphs();
 std::string format_bytes(std::uint64_t bytes);
 // "12,345,678".
 std::string format_count(std::uint64_t count);
+// "1 block", "12,345 blocks".
+std::string counted(std::uint64_t count, std::string_view word);
 // Returns: the number that "12345678" is; nothing for any other text.
 std::optional<std::uint64_t> parse_count(std::string_view text);
 // Returns: the bytes that "4096", "64KiB", "64 kb" or "64k" are (powers of 1024, up to E); nothing for any other text.
@@ -55,8 +57,13 @@ std::string format_bar(double share, std::size_t columns, glyphs set);
 // Of a share beside it in a table.
 inline constexpr std::size_t bar_columns = 20;
 
+// "  4.2 % " and its bar.
+std::string format_share(double share, glyphs set);
+
 // One of the lines above a report's tables: "  events         12,345".
 std::string labelled_line(std::string_view label, std::string_view value);
+// The same for a count and what it is of; nothing where that is 0.
+std::string some_line(std::string_view label, std::uint64_t count, std::string_view of);
 
 // Returns: "; did you mean 'record'?", where one of the words is like this one; else an empty text.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);

@@ -1,9 +1,5 @@
 #include "tools/cli/text.hpp"
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace ashlar::cli {

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -45,10 +44,7 @@ void put_names_into(const std::string& path, const std::string& output) {
     files::replaced_files files;  // it may be the trace: all is read before it is replaced
     const bool replaces = output == path;
     if (!replaces) require_replaceable(output, trace::magic, "trace");
-    if (replaces)
-      files.prepare_input("TRACE", output);
-    else
-      files.prepare("-o", output);
+    files.prepare(replaces ? "TRACE" : "-o", output, replaces);
     const auto reader = open_trace(path);
     if (reader->stacks().empty())
       throw input_error(
@@ -79,10 +75,7 @@ bool put_names_into_profile(const std::string& path, const std::string& output) 
   const auto named = trace::with_names(files::read_input(path));
   if (!named) return false;
   files::replaced_files files;
-  if (output == path)
-    files.prepare_input("TRACE", output);
-  else
-    files.prepare("-o", output);
+  files.prepare(output == path ? "TRACE" : "-o", output, output == path);
   files.write(0, named->bytes);
   files.commit();
   const std::uint64_t before = named->is_named;

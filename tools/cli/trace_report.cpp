@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -32,30 +31,18 @@ double seconds_of(const trace_report& report, std::uint64_t ticks) {
   return static_cast<double>(ticks) / static_cast<double>(report.header.ticks_per_second());
 }
 
-std::uint64_t count_of(const trace::trace_summary& s, trace::event_kind kind) {
-  return s.events[static_cast<std::size_t>(kind)];
+struct events_of_kind {
+  std::string_view name;
+  std::uint64_t count = 0;
+};
+// Of all kinds, by their numbers.
+std::vector<events_of_kind> events_by_kind(const trace::trace_summary& s) {
+  std::vector<events_of_kind> all;
+  for (std::size_t kind = 0; kind < s.events.size(); ++kind)
+    if (const auto name = trace::name_of(static_cast<trace::event_kind>(kind)); !name.empty())
+      all.push_back({name, s.events[kind]});
+  return all;
 }
-
-constexpr std::array reported_kinds{trace::event_kind::by_malloc,
-                                    trace::event_kind::by_calloc,
-                                    trace::event_kind::by_realloc,
-                                    trace::event_kind::by_aligned,
-                                    trace::event_kind::by_new,
-                                    trace::event_kind::by_new_array,
-                                    trace::event_kind::by_pool,
-                                    trace::event_kind::from_free,
-                                    trace::event_kind::from_realloc,
-                                    trace::event_kind::from_delete,
-                                    trace::event_kind::from_delete_array,
-                                    trace::event_kind::from_pool,
-                                    trace::event_kind::thread_start,
-                                    trace::event_kind::thread_exit,
-                                    trace::event_kind::fork,
-                                    trace::event_kind::image,
-                                    trace::event_kind::mark,
-                                    trace::event_kind::lost,
-                                    trace::event_kind::refused,
-                                    trace::event_kind::untouched};
 
 std::uint64_t all_events(const trace::trace_summary& s) {
   std::uint64_t sum = 0;
@@ -74,7 +61,7 @@ std::uint64_t peak_bytes(const sized& s) {
 
 std::vector<sized> largest_sizes(const trace::trace_summary& s, std::size_t rows) {
   std::vector<sized> sizes(s.sizes.begin(), s.sizes.end());
-  std::sort(sizes.begin(), sizes.end(), [](const sized& a, const sized& b) {
+  std::ranges::sort(sizes, [](const sized& a, const sized& b) {
     return std::pair(peak_bytes(b), a.first) < std::pair(peak_bytes(a), b.first);
   });
   if (sizes.size() > rows) sizes.resize(rows);
@@ -91,8 +78,7 @@ std::string render_sizes(const trace_report& report, std::size_t rows, glyphs se
     const std::uint64_t bytes = size * figures.peak;
     sizes.add_row({format_count(size), format_count(figures.births), format_count(figures.peak),
                    format_count(figures.live), format_bytes(bytes),
-                   fmt::format("{:5.1f} % {}", 100 * share(bytes, all),
-                               format_bar(share(bytes, all), bar_columns, set))});
+                   format_share(share(bytes, all), set)});
   }
   return sizes.render(2);
 }
@@ -124,8 +110,7 @@ std::string render_lifetimes(const trace_report& report, glyphs set) {
   table lives({{"lived", align::left}, {"blocks"}, {"share", align::left}});
   for (std::size_t i = 0; i < names.size(); ++i) {
     const double part = share(counts[i], report.summary.deaths);
-    lives.add_row({names[i], format_count(counts[i]),
-                   fmt::format("{:5.1f} % {}", 100 * part, format_bar(part, bar_columns, set))});
+    lives.add_row({names[i], format_count(counts[i]), format_share(part, set)});
   }
   return lives.render(2);
 }
@@ -160,9 +145,9 @@ std::string render_lines(const std::vector<site_line>& all) {
 std::string render_sites(const trace_report& report) {
   std::string text;
   for (const call_site& site : report.sites) {
-    text += fmt::format("  {} at the peak, {} block{} of {} in all\n",
-                        format_bytes(site.figures.at_peak_bytes), format_count(site.figures.births),
-                        site.figures.births == 1 ? "" : "s", format_bytes(site.figures.bytes));
+    text +=
+        fmt::format("  {} at the peak, {} of {} in all\n", format_bytes(site.figures.at_peak_bytes),
+                    counted(site.figures.births, "block"), format_bytes(site.figures.bytes));
     text += render_calls(site.calls);
   }
   return text;
@@ -201,15 +186,12 @@ nlohmann::json growth_json(const sites::growing_sites& growing) {
 std::string render_totals(const trace_report& report) {
   const trace::trace_summary& s = report.summary;
   std::string kinds;
-  for (const trace::event_kind kind : reported_kinds) {
-    if (count_of(s, kind) == 0) continue;
-    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", format_count(count_of(s, kind)),
-                         trace::name_of(kind));
-  }
+  for (const auto& [name, count] : events_by_kind(s))
+    if (count != 0)
+      kinds += fmt::format("{}{} {}", kinds.empty() ? ": " : ", ", format_count(count), name);
   std::string text = labelled_line(
-      "events", fmt::format("{} in {} s{}{}", format_count(all_events(s)),
-                            format_seconds(seconds_of(report, s.last_time - s.first_time)),
-                            kinds.empty() ? "" : ": ", kinds));
+      "events", fmt::format("{} in {} s{}", format_count(all_events(s)),
+                            format_seconds(seconds_of(report, s.last_time - s.first_time)), kinds));
   text += labelled_line(
       "peak", fmt::format("{} at {} s; {} blocks at {} s", format_bytes(s.peak_bytes),
                           format_seconds(seconds_of(report, s.peak_bytes_time - s.first_time)),
@@ -232,17 +214,11 @@ std::string render_totals(const trace_report& report) {
   if (report.header.get(trace::header_name::attached) == "1")
     text += labelled_line(
         "attached", "the process ran before; blocks that it had then are not among these figures");
-  if (s.unknown_deaths != 0)
-    text += labelled_line("unknown", fmt::format("{} deaths of blocks from before the recording",
-                                                 format_count(s.unknown_deaths)));
-  if (s.missing_deaths != 0)
-    text += labelled_line("missing", fmt::format("{} deaths that the trace does not have",
-                                                 format_count(s.missing_deaths)));
-  if (s.lost != 0) text += labelled_line("lost", fmt::format("{} events", format_count(s.lost)));
-  if (s.refused != 0)
-    text += labelled_line("refused", fmt::format("{} requests for which a pool had no block",
-                                                 format_count(s.refused)));
-  return text;
+  return text +
+         some_line("unknown", s.unknown_deaths, "deaths of blocks from before the recording") +
+         some_line("missing", s.missing_deaths, "deaths that the trace does not have") +
+         some_line("lost", s.lost, "events") +
+         some_line("refused", s.refused, "requests for which a pool had no block");
 }
 
 }  // namespace
@@ -327,8 +303,7 @@ nlohmann::json trace_report_json(const trace_report& report) {
   for (const auto& [name, value] : report.header.all()) header[name] = value;
   header["arguments"] = words_of_arguments(report.header.get(trace::header_name::arguments));
   nlohmann::json events = nlohmann::json::object();
-  for (const trace::event_kind kind : reported_kinds)
-    events[std::string(trace::name_of(kind))] = count_of(s, kind);
+  for (const auto& [name, count] : events_by_kind(s)) events[std::string(name)] = count;
   nlohmann::json sizes = nlohmann::json::array();
   for (const auto& [size, f] : s.sizes)
     sizes.push_back(

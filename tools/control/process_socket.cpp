@@ -82,8 +82,7 @@ std::vector<process_socket> sockets_in(const std::vector<std::string>& folders, 
     }
   }
   const auto key = [](const process_socket& s) { return std::tie(s.pid, s.path); };
-  std::sort(found.begin(), found.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::ranges::sort(found, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   // Two of the folders may be one.
   found.erase(std::unique(found.begin(), found.end(),
                           [&](const auto& a, const auto& b) { return key(a) == key(b); }),

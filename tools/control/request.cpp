@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -116,6 +115,40 @@ class exchange {
   bool is_over_ = false;
 };
 
+// Why there is no answer, behind the socket's name.
+std::string failure_of(const answer& got, const process_socket& socket, milliseconds limit) {
+  switch (got.how) {
+    case outcome::done:
+      break;
+    case outcome::refused:
+      return fmt::format(": {}", got.text);
+    case outcome::not_served:
+      return socket.pid != 0
+                 ? " does not serve its control socket any more: it has executed another program, "
+                   "or the socket is that of an earlier process of this number"
+                 : " is served by no process: ASHLAR_CONTROL names the socket of one";
+    case outcome::not_trusted:
+      return ": another user listens at its control socket, which is not asked: remove the socket";
+    case outcome::silent:
+      return fmt::format(
+          " gave no answer within {} s: it may be stopped, or get no processor; try again when it "
+          "runs",
+          std::chrono::duration_cast<std::chrono::seconds>(limit).count());
+    case outcome::broken:
+      return " ended before its answer was whole: look whether it still runs";
+    case outcome::other_version:
+      return fmt::format(
+          " has version {} of the control protocol, and this command version {}: use the command "
+          "of the library's release",
+          got.text, control_protocol::version);
+    case outcome::not_ashlar:
+      return ": what listens at its socket is not ashlar";
+    case outcome::too_long:
+      return ": its answer is longer than any that this command takes";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<answer> ask_all(const std::vector<process_socket>& sockets, const std::string& request,
@@ -151,46 +184,9 @@ std::vector<answer> ask_all(const std::vector<process_socket>& sockets, const st
 
 std::string ask(const process_socket& socket, const std::string& request, milliseconds limit) {
   answer got = ask_all({socket}, request, {.each = limit, .all = limit}).front();
-  const auto fail = [&](const std::string& why) {
-    throw files::command_error(files::status_failed, fmt::format("{}{}", socket.name(), why));
-  };
-  switch (got.how) {
-    case outcome::done:
-      break;
-    case outcome::refused:
-      fail(fmt::format(": {}", got.text));
-      break;
-    case outcome::not_served:
-      fail(socket.pid != 0
-               ? " does not serve its control socket any more: it has executed another program, or "
-                 "the socket is that of an earlier process of this number"
-               : " is served by no process: ASHLAR_CONTROL names the socket of one");
-      break;
-    case outcome::not_trusted:
-      fail(": another user listens at its control socket, which is not asked: remove the socket");
-      break;
-    case outcome::silent:
-      fail(
-          fmt::format(" gave no answer within {} s: it may be stopped, or get no processor; try "
-                      "again when it runs",
-                      std::chrono::duration_cast<std::chrono::seconds>(limit).count()));
-      break;
-    case outcome::broken:
-      fail(" ended before its answer was whole: look whether it still runs");
-      break;
-    case outcome::other_version:
-      fail(
-          fmt::format(" has version {} of the control protocol, and this command version {}: use "
-                      "the command of the library's release",
-                      got.text, control_protocol::version));
-      break;
-    case outcome::not_ashlar:
-      fail(": what listens at its socket is not ashlar");
-      break;
-    case outcome::too_long:
-      fail(": its answer is longer than any that this command takes");
-      break;
-  }
+  if (got.how != outcome::done)
+    throw files::command_error(files::status_failed,
+                               socket.name() + failure_of(got, socket, limit));
   return std::move(got.text);
 }
 

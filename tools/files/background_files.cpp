@@ -17,10 +17,7 @@ namespace {
 std::string write_file(const std::string& path, const std::string& contents, bool is_ours) {
   try {
     replaced_files file;
-    if (is_ours)
-      file.prepare_input("-o", path);
-    else
-      file.prepare("-o", path);
+    file.prepare("-o", path, is_ours);
     file.commit({contents}, reaches_disk::before_the_name);
     return {};
   } catch (const std::exception& error) {

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <csignal>
 #include <fstream>
-#include <string>
 #include <thread>
 
 #include <fcntl.h>

@@ -127,10 +127,10 @@ bool is_of_ashlar(const std::string& path) {
   constexpr std::string_view words[] = {
       "hosen by ashlar tune",       "<title>ashlar ", ": allocators compared</title>",
       "<testsuites name=\"ashlar ", "title=ashlar ",  "\"extra\": \"ashlar "};
-  return std::any_of(std::begin(first_words), std::end(first_words),
-                     [&](std::string_view each) { return begin.starts_with(each); }) ||
-         std::any_of(std::begin(words), std::end(words),
-                     [&](std::string_view each) { return begin.find(each) != std::string::npos; });
+  return std::ranges::any_of(first_words,
+                             [&](std::string_view each) { return begin.starts_with(each); }) ||
+         std::ranges::any_of(
+             words, [&](std::string_view each) { return begin.find(each) != std::string::npos; });
 }
 
 bool is_same_file(const struct stat& of, const std::string& path) {
@@ -203,19 +203,11 @@ int replaced_files::descriptor_of(const place& of) {
   return of.temporary ? of.temporary->descriptor() : of.device.descriptor();
 }
 
-void replaced_files::prepare(std::string_view option, const std::string& path) {
-  prepare(option, path, false);
-}
-
-void replaced_files::prepare_input(std::string_view option, const std::string& path) {
-  prepare(option, path, true);
-}
-
 bool replaced_files::has_standard_output() const {
-  return std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.path == "-"; });
+  return std::ranges::any_of(places_, [](const place& p) { return p.path == "-"; });
 }
 
-void replaced_files::prepare(std::string_view option, const std::string& path, bool is_input) {
+void replaced_files::prepare(std::string_view option, const std::string& path, bool is_ours) {
   if (path == "-") {
     if (has_standard_output()) refuse(option, path, "standard output has one file already");
     places_.push_back({std::string(option),
@@ -242,7 +234,7 @@ void replaced_files::prepare(std::string_view option, const std::string& path, b
     if (made.target == other.target || (exists && is_same_file(status, other.path)))
       refuse(option, path, fmt::format("that is what {} writes; name another file", other.option));
   }
-  if (!is_input && !may_be_replaced(path))
+  if (!is_ours && !may_be_replaced(path))
     refuse(
         option, path,
         "it is there, and ashlar has not written it: name another file, or replace it by --force");

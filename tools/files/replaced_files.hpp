@@ -73,12 +73,10 @@ class replaced_files {
   replaced_files& operator=(const replaced_files&) = delete;
 
   // Effects: finds out whether a file can be written there, which is no input and no other place of
-  // these, and has nothing but what may_be_replaced(). "-" is standard output. Throws: command_error
-  // that names `option` and the path.
-  void prepare(std::string_view option, const std::string& path);
-  // The same of a file that is replaced whatever is in it: an input, by what is made of it, or one
-  // that was written before.
-  void prepare_input(std::string_view option, const std::string& path);
+  // these, and has nothing but what may_be_replaced(). One that `is_ours` is replaced whatever is in
+  // it: an input, by what is made of it, or one that was written before. "-" is standard output.
+  // Throws: command_error that names `option` and the path.
+  void prepare(std::string_view option, const std::string& path, bool is_ours = false);
   // Whether one of them is standard output, which has no text then.
   [[nodiscard]] bool has_standard_output() const;
   // Effects: adds to the contents of a place, which are numbered from 0 in the order of prepare().
@@ -94,7 +92,6 @@ class replaced_files {
   int commit_beside(int status, const std::vector<std::string>& contents);
 
  private:
-  void prepare(std::string_view option, const std::string& path, bool is_input);
   struct place {
     std::string option;
     std::string path;    // as it was named

@@ -1,10 +1,8 @@
 #include "tools/files/replaced_files.hpp"
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,7 +12,6 @@
 #include <unistd.h>
 
 #include "tools/files/error.hpp"
-#include "tools/files/files.hpp"
 
 namespace ashlar::files {
 namespace {

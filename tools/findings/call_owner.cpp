@@ -19,8 +19,8 @@ bool is_of_system(const named_call& call) {
   static constexpr std::array<std::string_view, 8> libraries{
       "libc.so.", "libc-", "libm.so.", "libpthread.", "libstdc++.", "libc++.", "libgcc_s.", "ld-"};
   const std::string_view name = module_name(call);
-  return std::any_of(libraries.begin(), libraries.end(),
-                     [&](std::string_view library) { return name.starts_with(library); });
+  return std::ranges::any_of(libraries,
+                             [&](std::string_view library) { return name.starts_with(library); });
 }
 
 // What a program calls to get a block of its own; anything else in the C library keeps the block.
@@ -30,7 +30,7 @@ bool is_for_the_caller(std::string_view function) {
       "getdelim", "wcsdup",  "reallocarray", "__vasprintf", "__vasprintf_internal"};
   while (function.starts_with('_') && !function.starts_with("__vasprintf"))
     function.remove_prefix(1);
-  return std::find(names.begin(), names.end(), function) != names.end();
+  return std::ranges::find(names, function) != names.end();
 }
 
 // Names of the C++ and Rust libraries; a template may have its result before it ("void
@@ -39,8 +39,8 @@ bool is_of_standard_namespace(std::string_view name) {
   static constexpr std::array<std::string_view, 8> spaces{
       "std::",       "__gnu_cxx::", "alloc::", "core::",
       "hashbrown::", "<alloc::",    "<core::", "operator new"};
-  return std::any_of(spaces.begin(), spaces.end(),
-                     [&](std::string_view space) { return name.starts_with(space); });
+  return std::ranges::any_of(spaces,
+                             [&](std::string_view space) { return name.starts_with(space); });
 }
 
 bool is_of_standard_library(const named_call& call) {
@@ -65,8 +65,7 @@ bool is_librarys_own_work(std::string_view function) {
       "std::stable_sort", "std::stable_partition", "std::inplace_merge",
       "std::thread::",    "std::jthread::",        "std::async"};
   const std::string name = short_name(function);
-  return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view own) { return name.starts_with(own); });
+  return std::ranges::any_of(names, [&](std::string_view own) { return name.starts_with(own); });
 }
 
 bool says_that_it_allocates(std::string_view function) {
@@ -91,7 +90,7 @@ bool is_of_interpreter(const named_call& call) {
   const std::string_view name = module_name(call);
   return !call.is_of_script() &&
          (call.module.find("/lib-dynload/") != std::string::npos ||
-          std::any_of(names.begin(), names.end(), [&](std::string_view of) {
+          std::ranges::any_of(names, [&](std::string_view of) {
             if (!name.starts_with(of)) return false;
             const std::string_view rest = name.substr(of.size());  // "3.11", "-3.1.so.3.1", ""
             return rest.substr(0, rest.find(".so")).find_first_not_of("0123456789.-") ==
@@ -111,8 +110,8 @@ std::string_view function_of(const named_call& call) {
 }
 
 std::optional<std::size_t> owner_of(std::span<const named_call> calls) {
-  const auto script = std::find_if(calls.begin(), calls.end(),
-                                   [](const named_call& call) { return call.is_of_script(); });
+  const auto script =
+      std::ranges::find_if(calls, [](const named_call& call) { return call.is_of_script(); });
   if (script != calls.end()) return static_cast<std::size_t>(script - calls.begin());
   if (calls.empty() || keeps_its_blocks(calls.front())) return std::nullopt;
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -136,12 +135,12 @@ bool is_container_node(std::span<const named_call> calls) {
   static constexpr std::array<std::string_view, 8> nodes{
       "_Rb_tree_node<", "_Hash_node<",  "_List_node<",  "_Fwd_list_node<",
       "__tree_node<",   "__hash_node<", "__list_node<", "__forward_list_node<"};
-  return std::any_of(calls.begin(), calls.end(), [](const named_call& call) {
+  return std::ranges::any_of(calls, [](const named_call& call) {
     // The allocator is one of nodes: its first argument.
     const std::size_t at = call.name.find("allocator<");
     if (at == std::string::npos) return false;
     const std::string_view rest = std::string_view(call.name).substr(at, 80);
-    return std::any_of(nodes.begin(), nodes.end(), [&](std::string_view node) {
+    return std::ranges::any_of(nodes, [&](std::string_view node) {
       const std::size_t found = rest.find(node);
       return found != std::string_view::npos && found < 40;
     });

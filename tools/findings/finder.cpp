@@ -1,9 +1,7 @@
 // tools/findings/finder.cpp. Layer: findings.
 #include "tools/findings/finder.hpp"
 
-#include <cstdint>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "tools/findings/rules.hpp"

@@ -86,7 +86,7 @@ void page_use::share(const block& b, std::vector<hollow>& all, hollow_pages& to)
     f.live_bytes += bytes;
     f.blocks += begins_here ? 1 : 0;
     std::vector<std::uint32_t>& sites = in.holders.sites;
-    const auto place = std::lower_bound(sites.begin(), sites.end(), site);
+    const auto place = std::ranges::lower_bound(sites, site);
     if (sites.size() <= page_holders::most && (place == sites.end() || *place != site))
       sites.insert(place, site);
   });

@@ -62,7 +62,7 @@ std::vector<pin_group> pin_groups(const hollow_pages& of, std::uint64_t least_pa
   std::vector<holders> all;
   for (const auto& [who, held] : of.by_holders)
     if (!who.sites.empty()) all.emplace_back(who.sites, held.pages);
-  std::sort(all.begin(), all.end(), [](const holders& a, const holders& b) {
+  std::ranges::sort(all, [](const holders& a, const holders& b) {
     return std::tie(b.second, a.first) < std::tie(a.second, b.first);
   });
   std::vector<pin_group> groups;
@@ -74,7 +74,7 @@ std::vector<pin_group> pin_groups(const hollow_pages& of, std::uint64_t least_pa
     std::erase_if(all, [&](const holders& each) { return has_common(each.first, group.sites); });
     if (group.pages_alone >= least_pages) groups.push_back(std::move(group));
   }
-  std::sort(groups.begin(), groups.end(), [](const pin_group& a, const pin_group& b) {
+  std::ranges::sort(groups, [](const pin_group& a, const pin_group& b) {
     return std::tie(b.pages_alone, a.sites) < std::tie(a.pages_alone, b.sites);
   });
   return groups;

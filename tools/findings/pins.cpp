@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "tools/findings/call_owner.hpp"
@@ -151,11 +150,11 @@ std::vector<pinned_line> pin_finder::lines(const hollow_pages& at) const {
   for (const auto& [holders, held] : at.by_holders) {
     if (holders.sites.empty()) continue;
     const std::uint32_t line = line_of(holders.sites.front());
-    const bool is_alone = std::all_of(holders.sites.begin(), holders.sites.end(),
-                                      [&](std::uint32_t fine) { return line_of(fine) == line; });
+    const bool is_alone = std::ranges::all_of(
+        holders.sites, [&](std::uint32_t fine) { return line_of(fine) == line; });
     if (is_alone && line != stack_sites::nobody) line_at(line).pages_alone += held.pages;
   }
-  std::sort(all.begin(), all.end(), [](const pinned_line& a, const pinned_line& b) {
+  std::ranges::sort(all, [](const pinned_line& a, const pinned_line& b) {
     return std::pair(b.figures.pinned_bytes, a.site) < std::pair(a.figures.pinned_bytes, b.site);
   });
   return all;

@@ -2,11 +2,9 @@
 // bounds.
 #include "tools/findings/pins.hpp"
 
-#include <cstdint>
 #include <map>
 #include <random>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -101,7 +101,7 @@ language language_of(const finding& f) {
   if (is_in(".c")) return language::c;
   if (!call.file.empty()) return language::cpp;
   // Without debug information, only C++ and Rust have names with types or spaces.
-  const bool has_types = std::any_of(f.calls.begin(), f.calls.end(), [](const auto& each) {
+  const bool has_types = std::ranges::any_of(f.calls, [](const auto& each) {
     return each.function.find("::") != std::string::npos ||
            each.function.find('(') != std::string::npos;
   });
@@ -110,8 +110,7 @@ language language_of(const finding& f) {
 
 std::string_view code_of(std::string_view kind, std::string_view part) {
   const std::string name = std::string(kind) + '_' + std::string(part);
-  const auto found = std::find_if(snippets.begin(), snippets.end(),
-                                  [&](const snippet& s) { return s.name == name; });
+  const auto found = std::ranges::find(snippets, name, &snippet::name);
   return found == snippets.end() ? std::string_view() : found->code;
 }
 
@@ -122,9 +121,8 @@ remedy remedy_for(const finding& f) {
   const language in = language_of(f);
   if (in == language::cpp)
     return {w.name, w.title, w.words, code_of(w.snippet, "standard"), code_of(w.snippet, "ashlar")};
-  const auto* const other =
-      std::find_if(std::begin(other_words), std::end(other_words),
-                   [&](const words_of_language& o) { return o.kind == f.kind && o.in == in; });
+  const auto* const other = std::ranges::find_if(
+      other_words, [&](const words_of_language& o) { return o.kind == f.kind && o.in == in; });
   const std::string code = in == language::c ? std::string(w.snippet) + "_c" : std::string();
   return {w.name,
           w.title,

@@ -2,7 +2,6 @@
 #include "tools/findings/rising.hpp"
 
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 

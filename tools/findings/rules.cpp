@@ -45,9 +45,7 @@ std::uint64_t chunks_of(std::uint64_t bytes) {
 
 // The one size that nearly all blocks have; null: none.
 const size_history* common_size(const site_history& h) {
-  const auto most = std::max_element(
-      h.sizes.begin(), h.sizes.end(),
-      [](const size_history& a, const size_history& b) { return a.births < b.births; });
+  const auto most = std::ranges::max_element(h.sizes, {}, &size_history::births);
   return most != h.sizes.end() && is_percent_of(most->births, fitting, h.births) ? &*most : nullptr;
 }
 
@@ -80,8 +78,8 @@ bool can_reserve(const site& at) {
       "std::__1::unordered_"};
   const std::string through = short_name(function_of(at.calls[at.first_own - 1]));
   if (!through.starts_with("std::")) return true;  // the program's own realloc, or its wrapper
-  return std::any_of(std::begin(containers), std::end(containers),
-                     [&](const char* name) { return through.starts_with(name); });
+  return std::ranges::any_of(containers,
+                             [&](const char* name) { return through.starts_with(name); });
 }
 
 std::optional<finding> growth(const site& at, const site_history& h) {
@@ -228,7 +226,7 @@ void add(finding& to, const finding& more) {
   const auto is_owner = [&](const trace::named_call& known) {
     return known.text() == owner.text();
   };
-  if (!is_owner(to.calls[to.owner]) && std::none_of(to.also.begin(), to.also.end(), is_owner))
+  if (!is_owner(to.calls[to.owner]) && std::ranges::none_of(to.also, is_owner))
     to.also.push_back(owner);
 }
 
@@ -239,7 +237,7 @@ struct judgement {
 
 // Effects: the most valuable first; what has its key is added to it.
 void merge(std::vector<judgement>& all) {
-  std::sort(all.begin(), all.end(), [](const judgement& a, const judgement& b) {
+  std::ranges::sort(all, [](const judgement& a, const judgement& b) {
     return std::tuple(b.found.allocations_saved, a.found.main_stack) <
            std::tuple(a.found.allocations_saved, b.found.main_stack);
   });
@@ -269,7 +267,7 @@ void join_bursts(std::vector<judgement>& all) {
       others.push_back(std::move(each));
       continue;
     }
-    const auto same = std::find_if(joined.begin(), joined.end(), [&](const judgement& known) {
+    const auto same = std::ranges::find_if(joined, [&](const judgement& known) {
       return each.found.bursts == known.found.bursts && overlap(each.when, known.when);
     });
     if (same == joined.end()) {
@@ -303,7 +301,7 @@ int urgency_of(finding_kind kind) {
 }  // namespace
 
 void rank(std::vector<finding>& findings) {
-  std::sort(findings.begin(), findings.end(), [](const finding& a, const finding& b) {
+  std::ranges::sort(findings, [](const finding& a, const finding& b) {
     return std::tuple(urgency_of(b.kind), b.bytes_saved(), b.allocations_saved,
                       b.address_space_saved_at_peak, a.main_stack) <
            std::tuple(urgency_of(a.kind), a.bytes_saved(), a.allocations_saved,

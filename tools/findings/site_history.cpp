@@ -81,8 +81,7 @@ void site_histories::birth(const trace::step& s) {
 
 void site_histories::count_size(account& of, block& made, std::uint64_t size) {
   std::vector<size_history>& sizes = of.history.sizes;
-  const auto found = std::find_if(sizes.begin(), sizes.end(),
-                                  [&](const size_history& known) { return known.size == size; });
+  const auto found = std::ranges::find(sizes, size, &size_history::size);
   auto index = static_cast<std::size_t>(found - sizes.begin());
   if (found == sizes.end()) {
     if (sizes.size() == sizes_a_site) return;

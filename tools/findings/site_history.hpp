@@ -6,7 +6,6 @@
 // fast one.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>

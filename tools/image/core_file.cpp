@@ -60,8 +60,7 @@ class core_reader {
       if (part.p_type == PT_NOTE) read_notes(part);
       if (part.p_type == PT_LOAD) parts_.push_back(part);
     }
-    std::sort(parts_.begin(), parts_.end(),
-              [](const GElf_Phdr& a, const GElf_Phdr& b) { return a.p_vaddr < b.p_vaddr; });
+    std::ranges::sort(parts_, {}, &GElf_Phdr::p_vaddr);
     for (const GElf_Phdr& part : parts_) add(part);
     add_mappings();
     if (missing_ != 0)
@@ -188,9 +187,8 @@ class core_reader {
 
   void add(const GElf_Phdr& part) {
     mapping m{part.p_vaddr, part.p_vaddr + part.p_memsz, (part.p_flags & PF_W) != 0, {}, 0, false};
-    const auto file = std::find_if(files_.begin(), files_.end(), [&](const mapping& f) {
-      return f.begin <= m.begin && m.begin < f.end;
-    });
+    const auto file = std::ranges::find_if(
+        files_, [&](const mapping& f) { return f.begin <= m.begin && m.begin < f.end; });
     if (file != files_.end()) {
       m.path = file->path;
       m.offset = file->offset + (m.begin - file->begin);
@@ -209,12 +207,11 @@ class core_reader {
   /// A debugger leaves out of its core what stands in a file; the list of files has it.
   void add_mappings() {
     for (const mapping& f : files_)
-      if (std::none_of(parts_.begin(), parts_.end(), [&](const GElf_Phdr& part) {
+      if (std::ranges::none_of(parts_, [&](const GElf_Phdr& part) {
             return part.p_vaddr < f.end && f.begin < part.p_vaddr + part.p_memsz;
           }))
         mappings_.push_back(f);
-    std::sort(mappings_.begin(), mappings_.end(),
-              [](const mapping& a, const mapping& b) { return a.begin < b.begin; });
+    std::ranges::sort(mappings_, {}, &mapping::begin);
     for (mapping& m : mappings_) image_.add_mapping(std::move(m));
   }
 

@@ -38,7 +38,7 @@ bool is_long_wait(long system_call, std::uint64_t second_argument) {
       SYS_futex_waitv,
       // What poll, nanosleep and a timed futex are once a stop has interrupted them.
       SYS_restart_syscall};
-  return std::find(waits.begin(), waits.end(), system_call) != waits.end();
+  return std::ranges::find(waits, system_call) != waits.end();
 }
 
 #if defined(__x86_64__)

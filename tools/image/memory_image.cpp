@@ -5,8 +5,6 @@
 #include <array>
 #include <cstring>
 #include <new>
-#include <string_view>
-#include <utility>
 
 #include <elf.h>
 #include <fcntl.h>
@@ -81,9 +79,7 @@ const memory_image::segment* memory_image::segment_of(std::uint64_t address) con
   if (last_ < segments_.size() && segments_[last_].begin <= address &&
       address < segments_[last_].end)
     return &segments_[last_];
-  const auto above =
-      std::upper_bound(segments_.begin(), segments_.end(), address,
-                       [](std::uint64_t a, const segment& s) { return a < s.begin; });
+  const auto above = std::ranges::upper_bound(segments_, address, {}, &segment::begin);
   if (above == segments_.begin() || address >= std::prev(above)->end) return nullptr;
   last_ = static_cast<std::size_t>(std::prev(above) - segments_.begin());
   return &segments_[last_];
@@ -97,9 +93,7 @@ std::vector<trace::address_range> memory_image::kept() const {
 }
 
 const mapping* memory_image::mapping_of(std::uint64_t address) const {
-  const auto above =
-      std::upper_bound(mappings_.begin(), mappings_.end(), address,
-                       [](std::uint64_t a, const mapping& m) { return a < m.begin; });
+  const auto above = std::ranges::upper_bound(mappings_, address, {}, &mapping::begin);
   if (above == mappings_.begin() || address >= std::prev(above)->end) return nullptr;
   return &*std::prev(above);
 }
@@ -114,8 +108,7 @@ std::span<const std::byte> memory_image::not_kept(std::uint64_t address) const {
   if (m == nullptr || (m->path.empty() && !m->rest_is_zero)) return {};
   // Up to the next stretch whose bytes were kept.
   std::uint64_t end = m->end;
-  const auto next = std::upper_bound(segments_.begin(), segments_.end(), address,
-                                     [](std::uint64_t a, const segment& s) { return a < s.begin; });
+  const auto next = std::ranges::upper_bound(segments_, address, {}, &segment::begin);
   if (next != segments_.end()) end = std::min(end, next->begin);
   if (m->rest_is_zero)
     return std::as_bytes(std::span(zeros))
@@ -180,8 +173,7 @@ std::vector<trace::address_range> memory_image::places_of_pointers() const {
   for (const mapping& m : mappings_) {
     if (!m.writable) continue;
     const std::uint64_t first = begin_of_use(m);
-    auto s = std::upper_bound(segments_.begin(), segments_.end(), first,
-                              [](std::uint64_t a, const segment& each) { return a < each.end; });
+    auto s = std::ranges::upper_bound(segments_, first, {}, &segment::end);
     for (; s != segments_.end() && s->begin < m.end; ++s) {
       const std::uint64_t begin = (std::max(s->begin, first) + word - 1) / word * word;
       const std::uint64_t end = std::min(s->end, m.end) / word * word;
@@ -199,7 +191,7 @@ std::vector<loaded_file> loaded_files(const memory_image& image) {
     if (!magic || std::memcmp(&*magic, ELFMAG, SELFMAG) != 0) continue;
     // A second mapping of the file's begin, as a linker makes while it loads, is no second file.
     const auto same = [&](const loaded_file& f) { return f.path == m.path; };
-    if (std::none_of(found.begin(), found.end(), same)) found.push_back({m.path, m.begin});
+    if (std::ranges::none_of(found, same)) found.push_back({m.path, m.begin});
   }
   return found;
 }

@@ -1,12 +1,9 @@
 #include "tools/image/memory_image.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
-#include <string>
 #include <tests/support/sanitizers.hpp>
-#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

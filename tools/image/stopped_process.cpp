@@ -5,9 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cinttypes>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -60,8 +58,7 @@ class stopped_threads {
       }
       for (const pid_t thread : round) is_new = await(thread) || is_new;
     }
-    if (std::none_of(stopped_.begin(), stopped_.end(),
-                     [](const auto& each) { return each.second >= 0; }))
+    if (std::ranges::none_of(stopped_, [](const auto& each) { return each.second >= 0; }))
       fail_gone(pid);
   }
   ~stopped_threads() {
@@ -132,7 +129,7 @@ class stopped_threads {
 /// Returns: whether all threads stand still for a debugger.
 bool is_held(pid_t pid) {
   const std::vector<pid_t> threads = threads_of(pid);
-  return !threads.empty() && std::all_of(threads.begin(), threads.end(), [](pid_t thread) {
+  return !threads.empty() && std::ranges::all_of(threads, [](pid_t thread) {
     return status_of(thread, "State").starts_with('t');
   });
 }
@@ -151,20 +148,18 @@ void add_held_threads(pid_t pid, memory_image& image) {
 }
 
 void add_mappings(pid_t pid, memory_image& image) {
-  std::ifstream file(place(pid, "maps"));
-  if (!file) refuse(pid, errno, "its mappings");
-  for (std::string line; std::getline(file, line);) {
+  const auto all = trace::mappings_of(pid);
+  if (!all) refuse(pid, errno, "its mappings");
+  for (const trace::process_mapping& each : *all) {
     mapping m;
-    char rights[5] = {};
-    int path = 0;
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m.begin,
-                    &m.end, rights, &m.offset, &path) != 4)
-      continue;
-    const std::string name = path != 0 ? line.substr(static_cast<std::size_t>(path)) : "";
-    const bool is_private = rights[3] == 'p';
-    m.writable = rights[1] == 'w' && is_private;
-    if (name.starts_with('/')) m.path = name;
-    m.rest_is_zero = m.path.empty() && is_private && rights[0] == 'r' && !name.starts_with("[v");
+    m.begin = each.begin;
+    m.end = each.end;
+    m.offset = each.offset;
+    const bool is_private = each.rights.ends_with('p');
+    m.writable = each.rights[1] == 'w' && is_private;
+    if (each.path.starts_with('/')) m.path = each.path;
+    m.rest_is_zero = m.path.empty() && is_private && each.rights.starts_with('r') &&
+                     !each.path.starts_with("[v");
     image.add_mapping(std::move(m));
   }
 }
@@ -197,7 +192,7 @@ void add_auxiliary(pid_t pid, memory_image& image) {
   std::stringstream text;
   text << words.rdbuf();
   image.command = text.str();
-  std::replace(image.command.begin(), image.command.end(), '\0', ' ');
+  std::ranges::replace(image.command, '\0', ' ');
   while (image.command.ends_with(' ')) image.command.pop_back();
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -109,7 +108,7 @@ class answerer {
   }
 
   [[nodiscard]] bool is_of_heap(std::uint64_t address) const {
-    return std::any_of(heaps_.own.begin(), heaps_.own.end(), [address](const auto& each) {
+    return std::ranges::any_of(heaps_.own, [address](const auto& each) {
       return each.begin <= address && address < each.end;
     });
   }

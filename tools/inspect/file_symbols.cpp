@@ -130,8 +130,7 @@ file_symbols::file_symbols(const image::memory_image& image)
     if (name.starts_with(vtable))
       tables_.push_back({at, at + bytes, std::string(name.substr(vtable.size()))});
   });
-  std::sort(tables_.begin(), tables_.end(),
-            [](const table& a, const table& b) { return a.begin < b.begin; });
+  std::ranges::sort(tables_, {}, &table::begin);
 }
 file_symbols::~file_symbols() = default;
 
@@ -145,8 +144,7 @@ const std::string* file_symbols::type_by_first_word(std::uint64_t word) {
 }
 
 std::string file_symbols::find_type(std::uint64_t word) const {
-  const auto above = std::upper_bound(tables_.begin(), tables_.end(), word,
-                                      [](std::uint64_t a, const table& t) { return a < t.begin; });
+  const auto above = std::ranges::upper_bound(tables_, word, {}, &table::begin);
   if (above != tables_.begin()) {
     const table& t = *std::prev(above);
     if (word >= t.begin + words_before && word <= t.end) return trace::demangled(t.type.c_str());

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
@@ -312,7 +311,7 @@ class library_reader {
     if (memory_.read(found.free_bits, bits) != bits.size()) {
       tell("the slab at {:#x}: its free bits are at {:#x}, where nothing is", begin,
            found.free_bits);
-      std::fill(bits_.begin(), bits_.end(), 0);
+      std::ranges::fill(bits_, 0);
     } else {
       for (const std::uint64_t each : bits_) free += static_cast<unsigned>(std::popcount(each));
       if (const auto counted = number(record, l.of_run.free_blocks); counted != free)
@@ -418,7 +417,7 @@ heap_contents read_heaps(const memory_image& image) {
   heap_contents heaps;
   for (const described_library& library : described_libraries(image))
     library_reader(image, library, heaps).read();
-  std::sort(heaps.block_sizes.begin(), heaps.block_sizes.end());
+  std::ranges::sort(heaps.block_sizes);
   heaps.known = read_known_blocks(image, heaps.broken);
   add_guarded(heaps);
   heaps.own.insert(heaps.own.end(), heaps.known.own.begin(), heaps.known.own.end());
@@ -428,16 +427,15 @@ heap_contents read_heaps(const memory_image& image) {
         "the process has ashlar's library, and never used its heap: does another allocator, or a "
         "sanitizer, serve it?");
   const auto by_address = [](const auto& a, const auto& b) { return a.address < b.address; };
-  if (!std::is_sorted(heaps.live.begin(), heaps.live.end(), by_address))
-    std::sort(heaps.live.begin(), heaps.live.end(), by_address);
+  if (!std::ranges::is_sorted(heaps.live, by_address)) std::ranges::sort(heaps.live, by_address);
   // The index of a run is that of the order in which they were found.
   std::vector<std::uint32_t> order(heaps.runs.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   const auto by_begin = [&](std::uint32_t a, std::uint32_t b) {
     return heaps.runs[a].begin < heaps.runs[b].begin;
   };
-  if (!std::is_sorted(order.begin(), order.end(), by_begin)) {
-    std::sort(order.begin(), order.end(), by_begin);
+  if (!std::ranges::is_sorted(order, by_begin)) {
+    std::ranges::sort(order, by_begin);
     std::vector<page_run> sorted;
     std::vector<std::uint32_t> place(order.size());
     for (const std::uint32_t i : order) {
@@ -447,32 +445,25 @@ heap_contents read_heaps(const memory_image& image) {
     heaps.runs = std::move(sorted);
     for (trace::held_block& block : heaps.live) block.stack = place[block.stack];
   }
-  std::sort(heaps.cached.begin(), heaps.cached.end());
-  std::sort(heaps.stashed.begin(), heaps.stashed.end());
+  std::ranges::sort(heaps.cached);
+  std::ranges::sort(heaps.stashed);
   apply_known(heaps);
   count_resting(heaps, heaps.cached, resting::in_cache);
   count_resting(heaps, heaps.stashed, resting::in_stash);
-  std::sort(
-      heaps.classes.begin(), heaps.classes.end(),
-      [](const class_blocks& a, const class_blocks& b) { return a.block_size < b.block_size; });
-  std::sort(heaps.own.begin(), heaps.own.end(),
-            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::ranges::sort(heaps.classes, {}, &class_blocks::block_size);
+  std::ranges::sort(heaps.own, [](const auto& a, const auto& b) { return a.begin < b.begin; });
   return heaps;
 }
 
 const page_run* run_of(const heap_contents& heaps, std::uint64_t address) {
-  const auto above =
-      std::upper_bound(heaps.runs.begin(), heaps.runs.end(), address,
-                       [](std::uint64_t a, const page_run& r) { return a < r.begin; });
+  const auto above = std::ranges::upper_bound(heaps.runs, address, {}, &page_run::begin);
   if (above == heaps.runs.begin() || address >= std::prev(above)->end) return nullptr;
   return &*std::prev(above);
 }
 
 const trace::held_block* live_block_in(const heap_contents& heaps, std::uint64_t begin,
                                        std::uint64_t end) {
-  const auto found =
-      std::lower_bound(heaps.live.begin(), heaps.live.end(), begin,
-                       [](const trace::held_block& b, std::uint64_t a) { return b.address < a; });
+  const auto found = std::ranges::lower_bound(heaps.live, begin, {}, &trace::held_block::address);
   return found != heaps.live.end() && found->address < end ? &*found : nullptr;
 }
 

@@ -6,8 +6,7 @@
 namespace ashlar::inspect {
 
 class_blocks& class_of(heap_contents& heaps, std::uint64_t block_size) {
-  const auto same = std::find_if(heaps.classes.begin(), heaps.classes.end(),
-                                 [&](const class_blocks& f) { return f.block_size == block_size; });
+  const auto same = std::ranges::find(heaps.classes, block_size, &class_blocks::block_size);
   if (same != heaps.classes.end()) return *same;
   heaps.classes.emplace_back().block_size = block_size;
   return heaps.classes.back();
@@ -44,15 +43,14 @@ void apply_known(heap_contents& heaps) {
   for (const known_block& known : heaps.known.all) {
     if (known.end != 0) continue;
     const auto block =
-        std::lower_bound(heaps.live.begin(), heaps.live.end(), known.begin,
-                         [](const trace::held_block& b, std::uint64_t a) { return b.address < a; });
+        std::ranges::lower_bound(heaps.live, known.begin, {}, &trace::held_block::address);
     if (block == heaps.live.end() || block->address != known.begin) continue;
     const page_run& run = heaps.runs[block->stack];
     std::uint64_t size = known.size;
     std::uint64_t block_size = run.block_size;
     if (known.is_sample) {
-      const auto smallest = std::lower_bound(heaps.block_sizes.begin(), heaps.block_sizes.end(),
-                                             std::max<std::uint64_t>(known.size, 1));
+      const auto smallest =
+          std::ranges::lower_bound(heaps.block_sizes, std::max<std::uint64_t>(known.size, 1));
       if (!run.is_large || smallest == heaps.block_sizes.end()) continue;
       size = block_size = *smallest;
     }

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
-#include <string>
-#include <vector>
 
 #include <elf.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@ using ranges = std::vector<trace::address_range>;
 
 /// Returns: the same addresses in stretches that are sorted and apart.
 ranges joined(ranges all) {
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.begin < b.begin; });
   ranges apart;
   for (const trace::address_range& each : all) {
     if (each.begin >= each.end) continue;

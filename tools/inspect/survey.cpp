@@ -93,12 +93,12 @@ class grouping {
     for (auto& [key, of] : groups_) {
       std::tie(of.group.what, of.group.is_type, of.group.block_size) = key;
       for (const auto& [stack, blocks] : of.sites) of.group.sites.push_back({stack, blocks});
-      std::sort(of.group.sites.begin(), of.group.sites.end(), [](const auto& a, const auto& b) {
+      std::ranges::sort(of.group.sites, [](const auto& a, const auto& b) {
         return std::tie(b.blocks, a.stack) < std::tie(a.blocks, b.stack);
       });
       all.push_back(std::move(of.group));
     }
-    std::sort(all.begin(), all.end(), [](const block_group& a, const block_group& b) {
+    std::ranges::sort(all, [](const block_group& a, const block_group& b) {
       return std::tie(b.bytes, a.what, a.block_size) < std::tie(a.bytes, b.what, b.block_size);
     });
     return all;
@@ -142,7 +142,7 @@ block_content content_of(const image::memory_image& image, const trace::held_blo
   if (words.empty()) return {"bytes that are missing", false};
   if (const std::string* const type = names.type_by_first_word(words[0])) return {*type, true};
   const auto is_zero = [](std::uint64_t w) { return w == 0; };
-  if (std::all_of(words.begin(), words.end(), is_zero)) return {"zeros", false};
+  if (std::ranges::all_of(words, is_zero)) return {"zeros", false};
   const auto is_pointer = [&image](std::uint64_t w) {
     return w >= lowest_mapped && image.mapping_of(w) != nullptr;
   };

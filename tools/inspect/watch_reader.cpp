@@ -181,9 +181,7 @@ class reader {
 }  // namespace
 
 const known_block* known_blocks::in(std::uint64_t begin, std::uint64_t end) const {
-  const auto found =
-      std::lower_bound(all.begin(), all.end(), begin,
-                       [](const known_block& b, std::uint64_t a) { return b.address < a; });
+  const auto found = std::ranges::lower_bound(all, begin, {}, &known_block::address);
   return found != all.end() && found->address < end ? &*found : nullptr;
 }
 
@@ -192,7 +190,7 @@ known_blocks read_known_blocks(const memory_image& image, std::vector<std::strin
   for (const watch_image& layout : described_watches(image))
     reader(image, layout, known, broken).read();
   // A block that has a record can be a sample, too. The record has more.
-  std::sort(known.all.begin(), known.all.end(), [](const known_block& a, const known_block& b) {
+  std::ranges::sort(known.all, [](const known_block& a, const known_block& b) {
     return std::tie(a.address, a.is_sample) < std::tie(b.address, b.is_sample);
   });
   const auto same = [](const known_block& a, const known_block& b) {

@@ -9,7 +9,6 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,6 @@
 #include "tools/measure/child_process.hpp"
 
 #include <algorithm>
-#include <csignal>
-#include <string>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -100,11 +98,12 @@ TEST(ChildProcess, TheEnvironmentHasEveryNameOnce) {
   const auto environment = environment_with(
       {{"ASHLAR_TEST_NAME", "a"}, {"ASHLAR_TEST_NAME", "b"}, {"ASHLAR_TEST", "c"}});
   ::unsetenv("ASHLAR_TEST_NAME");
-  EXPECT_EQ(std::count(environment.begin(), environment.end(), "ASHLAR_TEST_NAME=b"), 1);
-  EXPECT_EQ(std::count(environment.begin(), environment.end(), "ASHLAR_TEST=c"), 1);
-  EXPECT_EQ(std::count_if(environment.begin(), environment.end(),
-                          [](const auto& entry) { return entry.starts_with("ASHLAR_TEST_NAME="); }),
-            1);
+  EXPECT_EQ(std::ranges::count(environment, "ASHLAR_TEST_NAME=b"), 1);
+  EXPECT_EQ(std::ranges::count(environment, "ASHLAR_TEST=c"), 1);
+  EXPECT_EQ(
+      std::ranges::count_if(
+          environment, [](const auto& entry) { return entry.starts_with("ASHLAR_TEST_NAME="); }),
+      1);
 }
 
 }  // namespace

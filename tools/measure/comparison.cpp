@@ -98,7 +98,7 @@ class comparison_run {
   void run_round(bool warmup, std::size_t round, std::mt19937_64& generator) {
     std::vector<std::size_t> order = shuffled_order(compared_.allocators.size(), generator);
     // The very first run is the baseline's: it says how the program is expected to end.
-    if (!expectation_known_) std::swap(order.front(), *std::find(order.begin(), order.end(), 0U));
+    if (!expectation_known_) std::swap(order.front(), *std::ranges::find(order, 0U));
     for (std::size_t position = 0; position < order.size(); ++position) {
       allocator_samples& target = compared_.allocators[order[position]];
       how_.before_run(warmup, round, target.which.name);

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <string_view>
 
 #include <elf.h>
 #include <fmt/format.h>

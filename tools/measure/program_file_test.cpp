@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cstring>
-#include <string>
 #include <string_view>
 #include <tests/support/test_folder.hpp>
 

@@ -11,7 +11,7 @@ spread spread_of(std::vector<double> samples) {
   spread result;
   result.count = samples.size();
   if (samples.empty()) return result;
-  std::sort(samples.begin(), samples.end());
+  std::ranges::sort(samples);
   result.min = samples.front();
   result.max = samples.back();
   const std::size_t upper = samples.size() / 2;

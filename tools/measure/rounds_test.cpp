@@ -1,9 +1,7 @@
 #include "tools/measure/rounds.hpp"
 
 #include <algorithm>
-#include <random>
 #include <set>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -12,7 +10,7 @@ namespace {
 
 TEST(SampleStatistics, AreTheSameForEveryOrderOfTheSamples) {
   std::vector<double> samples{4, 1, 3, 2, 10};
-  std::sort(samples.begin(), samples.end());
+  std::ranges::sort(samples);
   do {
     const spread values = spread_of(samples);
     ASSERT_EQ(values.median, 3);

@@ -96,10 +96,7 @@ std::uint64_t profile::deaths() const noexcept {
 std::uint32_t profile::peak_between(std::uint32_t first_step,
                                     std::uint32_t last_step) const noexcept {
   const auto at_or_behind = [this](std::uint32_t step) {
-    return static_cast<std::size_t>(std::lower_bound(pools.begin(), pools.end(), step,
-                                                     [](const pool_row& row, std::uint32_t least) {
-                                                       return row.step < least;
-                                                     }) -
+    return static_cast<std::size_t>(std::ranges::lower_bound(pools, step, {}, &pool_row::step) -
                                     pools.begin());
   };
   if (first_step > last_step) return 0;

@@ -4,7 +4,6 @@
 // are associative and commutative, and so is merge(). The sums saturate: at most 2^64 - 1.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

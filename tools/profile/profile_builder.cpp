@@ -2,7 +2,6 @@
 #include "tools/profile/profile_builder.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "tools/profile/wide.hpp"
 
@@ -69,7 +68,7 @@ void profile_builder::death(std::uint64_t time, std::uint64_t size, std::uint64_
 }
 
 std::size_t profile_builder::binary_digits_of_nanoseconds(std::uint64_t ticks) const {
-  const auto longer = std::upper_bound(first_ticks_.begin(), first_ticks_.end(), ticks);
+  const auto longer = std::ranges::upper_bound(first_ticks_, ticks);
   return static_cast<std::size_t>(longer - first_ticks_.begin()) - 1;
 }
 

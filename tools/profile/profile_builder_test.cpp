@@ -1,7 +1,6 @@
 #include "tools/profile/profile_builder.hpp"
 
 #include <algorithm>
-#include <map>
 #include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
@@ -93,8 +92,7 @@ std::size_t digits(std::uint64_t ticks_per_second, std::uint64_t ticks) {
   builder.birth(7, 1, 0);
   builder.death(7 + ticks, 1, 0, 7);
   const trace::log_histogram lifetimes = builder.snapshot().pools.at(0).lifetimes;
-  return static_cast<std::size_t>(std::find(lifetimes.begin(), lifetimes.end(), 1u) -
-                                  lifetimes.begin());
+  return static_cast<std::size_t>(std::ranges::find(lifetimes, 1u) - lifetimes.begin());
 }
 
 TEST(ProfileBuilder, LifetimesAreInNanosecondsOfEachTracesOwnTicks) {

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
 #include <ashlar/core/bits.hpp>

@@ -80,7 +80,7 @@ class pool_classes {
   /// Requests that no class is large enough for, or aligned enough.
   [[nodiscard]] std::uint64_t unserved() const { return unserved_; }
   [[nodiscard]] bool audit() const {
-    return std::all_of(pools_.begin(), pools_.end(), [](const pool& p) { return p.audit(); });
+    return std::ranges::all_of(pools_, [](const pool& p) { return p.audit(); });
   }
   std::span<const class_result> results() {
     for (std::size_t c = 0; c < pools_.size(); ++c) {

@@ -22,7 +22,7 @@ TEST(LatencyCounts, GiveThePercentilesOfTheListToAStep) {
       all.push_back(ns);
       counts->add(ns);
     }
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     EXPECT_EQ(counts->longest_ns(), all.back());
     for (const double share : {0.5, 0.9, 0.99, 0.999, 0.9999, 1.0}) {
       const auto rank = static_cast<std::size_t>(std::ceil(share * 5000)) - 1;

@@ -30,7 +30,7 @@ std::uint32_t most_at_once(const std::vector<script_thread>& threads) {
   std::vector<std::uint64_t> ends;
   ends.reserve(threads.size());
   for (const script_thread& t : threads) ends.push_back(t.ended_at);
-  std::sort(ends.begin(), ends.end());
+  std::ranges::sort(ends);
   std::size_t most = 0;
   std::size_t ended = 0;
   for (std::size_t begun = 0; begun < threads.size();) {

@@ -270,7 +270,7 @@ TEST(Script, AnyOrderThatTheTurnsAllowComesToTheEnd) {
       }
       ASSERT_TRUE(moved) << "deadlock, seed " << seed;
     }
-    EXPECT_EQ(static_cast<std::size_t>(std::count(lives.begin(), lives.end(), true)),
+    EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(lives, true)),
               s.operations.back().size());
   }
 }

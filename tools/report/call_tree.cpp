@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -53,7 +52,7 @@ class growing_tree {
         }
       }
       if (smaller.births > 0) flat.push_back({"(smaller)", "(smaller)", "", self, smaller});
-      std::sort(shown.begin(), shown.end(), [&](std::size_t a, std::size_t b) {
+      std::ranges::sort(shown, [&](std::size_t a, std::size_t b) {
         const call_counts& x = nodes_[a].counts;
         const call_counts& y = nodes_[b].counts;
         return std::pair(x.bytes_at_peak, x.bytes) < std::pair(y.bytes_at_peak, y.bytes);

@@ -15,8 +15,7 @@ std::vector<trace::named_call> letters(const trace::stack_definition& stack) {
 }
 
 const call_node* find(const std::vector<call_node>& tree, const std::string& name) {
-  const auto at =
-      std::find_if(tree.begin(), tree.end(), [&](const auto& n) { return n.name == name; });
+  const auto at = std::ranges::find_if(tree, [&](const auto& n) { return n.name == name; });
   return at == tree.end() ? nullptr : &*at;
 }
 

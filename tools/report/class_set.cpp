@@ -30,7 +30,7 @@ class_set class_set::process_heap() {
 
 class_set::class_set(std::string name, std::vector<block_class> classes)
     : name_(std::move(name)), classes_(std::move(classes)) {
-  std::sort(classes_.begin(), classes_.end(), [](const block_class& a, const block_class& b) {
+  std::ranges::sort(classes_, [](const block_class& a, const block_class& b) {
     return std::tie(a.block_size, a.alignment) < std::tie(b.block_size, b.alignment);
   });
 }

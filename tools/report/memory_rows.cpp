@@ -45,7 +45,7 @@ constexpr std::string_view no_runtime_but_lines =
 
 std::string_view remedy_of(std::string_view program, bool knows_lines) {
   program.remove_prefix(program.rfind('/') + 1);
-  const auto found = std::find_if(runtimes.begin(), runtimes.end(), [&](const runtime& each) {
+  const auto found = std::ranges::find_if(runtimes, [&](const runtime& each) {
     return program.substr(0, each.program.size()) == each.program;
   });
   return found != runtimes.end() ? found->remedy : knows_lines ? no_runtime_but_lines : no_runtime;
@@ -119,7 +119,7 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   };
   std::sort(all.rows.begin() + static_cast<std::ptrdiff_t>(first), all.rows.end(), is_before);
   for (memory_row& row : all.rows)  // names may have joined what was apart
-    std::sort(row.parts.begin(), row.parts.end(), is_before);
+    std::ranges::sort(row.parts, is_before);
   add(memory.peak - memory.resident, "at the peak itself, between two looks");
   std::erase_if(all.rows, [](const memory_row& row) { return row.bytes == 0; });
   const double own = static_cast<double>(memory.resident - recorder);
@@ -158,7 +158,7 @@ nlohmann::json resident_over_time(const std::vector<trace::memory_look>& looks, 
   std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
   seen.reserve(looks.size());
   for (const trace::memory_look& look : looks) seen.emplace_back(look.time, look.resident);
-  std::sort(seen.begin(), seen.end());
+  std::ranges::sort(seen);
   const std::size_t each = seen.size() / points + 1;
   nlohmann::json seconds = nlohmann::json::array();
   nlohmann::json bytes = nlohmann::json::array();

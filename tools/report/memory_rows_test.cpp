@@ -1,7 +1,6 @@
 #include "tools/report/memory_rows.hpp"
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -69,7 +69,7 @@ site_figures site_rows(const std::vector<call_counter::entry>& entries,
     if (is_new) figures.sites.push_back(who.first);
     figures.rows.push_back({found->second, who.second, counts});
   }
-  std::sort(figures.rows.begin(), figures.rows.end(), [](const site_row& a, const site_row& b) {
+  std::ranges::sort(figures.rows, [](const site_row& a, const site_row& b) {
     return std::tuple(b.counts.bytes_at_peak, b.counts.bytes, a.site, a.thread) <
            std::tuple(a.counts.bytes_at_peak, a.counts.bytes, b.site, b.thread);
   });

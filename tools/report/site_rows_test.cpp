@@ -1,6 +1,5 @@
 #include "tools/report/site_rows.hpp"
 
-#include <algorithm>
 #include <map>
 #include <random>
 #include <tuple>

@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <initializer_list>
 #include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tools/files/text.hpp"
 #include "tools/report/bins.hpp"
 #include "tools/report/call_counter.hpp"
 #include "tools/report/memory_rows.hpp"
 #include "tools/report/timeline.hpp"
-#include "tools/trace/lifetimes.hpp"
 #include "tools/trace/marked_counts.hpp"
 #include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
@@ -27,6 +27,13 @@ using nlohmann::json;
 constexpr std::size_t most_layers = 9;
 // So many call sites have their bytes in each point; of the others there is the sum.
 constexpr std::size_t most_site_courses = 24;
+
+// Returns: an object with an empty list of each of these names.
+json lists(std::initializer_list<const char*> names) {
+  json all;
+  for (const char* const name : names) all[name] = json::array();
+  return all;
+}
 
 // What a set of classes would have done with the trace's blocks. The last entry is of what no class takes.
 class set_account {
@@ -221,16 +228,10 @@ class trace_account {
 
   [[nodiscard]] json about() const {
     const trace::trace_header& header = reader_.header();
-    json arguments = json::array();
-    for (std::string_view rest = header.get(trace::header_name::arguments); !rest.empty();) {
-      const std::size_t end = std::min(rest.find('\0'), rest.size());
-      arguments.push_back(std::string(rest.substr(0, end)));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
     return {{"file", request_.file},
             {"warning", reader_.warning()},
             {"program", std::string(header.get(trace::header_name::program))},
-            {"arguments", std::move(arguments)},
+            {"arguments", files::parts_of(header.get(trace::header_name::arguments), '\0')},
             {"pid", header.number(trace::header_name::pid, 0)},
             {"started", header.number(trace::header_name::started, 0)},
             {"seconds", seconds()},
@@ -276,7 +277,7 @@ class trace_account {
   }
 
   [[nodiscard]] static std::int64_t highest(const std::vector<std::int64_t>& course) {
-    return course.empty() ? 0 : *std::max_element(course.begin(), course.end());
+    return course.empty() ? 0 : *std::ranges::max_element(course);
   }
 
   // The entries that get a layer of their own: those with the most bytes in any point, by size.
@@ -285,13 +286,13 @@ class trace_account {
     for (std::size_t i = 0; i < shown().entries(); ++i)
       if (const std::int64_t most = highest(over_time_.course(i)); most > 0)
         by_most.emplace_back(-most, i);
-    std::sort(by_most.begin(), by_most.end());
+    std::ranges::sort(by_most);
     // One more would be the only one that is left out.
     if (by_most.size() > most_layers + 1) by_most.resize(most_layers);
     std::vector<std::size_t> entries;
     entries.reserve(by_most.size());
     for (const auto& [most, entry] : by_most) entries.push_back(entry);
-    std::sort(entries.begin(), entries.end());
+    std::ranges::sort(entries);
     return entries;
   }
 
@@ -325,7 +326,7 @@ class trace_account {
     std::vector<std::pair<std::int64_t, std::size_t>> by_most;
     for (const auto& [site, course] : by_site)
       if (const std::int64_t most = highest(course); most > 0) by_most.emplace_back(-most, site);
-    std::sort(by_most.begin(), by_most.end());
+    std::ranges::sort(by_most);
     if (by_most.size() > most_site_courses) by_most.resize(most_site_courses);
     json courses = json::array();
     for (const auto& [most, site] : by_most) {
@@ -336,77 +337,55 @@ class trace_account {
   }
 
   [[nodiscard]] json time_figures() const {
-    const auto& points = over_time_.points();
-    json seconds_of = json::array();
-    json bytes = json::array();
-    json blocks = json::array();
-    std::array<json, 2> slack{json::array(), json::array()};
-    for (const timeline::point& p : points) {
-      seconds_of.push_back(static_cast<double>(p.time) * seconds_per_tick_);
-      bytes.push_back(p.state.bytes);
-      blocks.push_back(p.state.blocks);
+    json all = lists({"seconds", "live_bytes", "live_blocks", "layers", "slack_bytes"});
+    all["interval_seconds"] = static_cast<double>(over_time_.interval_ticks()) * seconds_per_tick_;
+    all["classes_of"] = shown().set().name();
+    json& slack = all["slack_bytes"];
+    slack.push_back(json::array());
+    if (chosen_) slack.push_back(json::array());
+    for (const timeline::point& p : over_time_.points()) {
+      all["seconds"].push_back(static_cast<double>(p.time) * seconds_per_tick_);
+      all["live_bytes"].push_back(p.state.bytes);
+      all["live_blocks"].push_back(p.state.blocks);
       for (std::size_t set = 0; set < slack.size(); ++set) slack[set].push_back(p.state.slack[set]);
     }
-    json layers = json::array();
+    json& layers = all["layers"];
     std::vector<std::int64_t> others = live_bytes_of_points();
     for (const std::size_t entry : layered_entries()) {
       const std::vector<std::int64_t> course = over_time_.course(entry);
       take_from(others, course);
       layers.push_back({{"name", shown().name(entry)}, {"bytes", course}});
     }
-    if (std::any_of(others.begin(), others.end(), [](std::int64_t left) { return left != 0; }))
+    if (std::ranges::any_of(others, [](std::int64_t left) { return left != 0; }))
       layers.push_back({{"name", "other classes"}, {"bytes", others}});
-    json slack_sets = json::array({std::move(slack[0])});
-    if (chosen_) slack_sets.push_back(std::move(slack[1]));
-    return {
-        {"interval_seconds", static_cast<double>(over_time_.interval_ticks()) * seconds_per_tick_},
-        {"classes_of", shown().set().name()},
-        {"seconds", std::move(seconds_of)},
-        {"live_bytes", std::move(bytes)},
-        {"live_blocks", std::move(blocks)},
-        {"slack_bytes", std::move(slack_sets)},
-        {"layers", std::move(layers)}};
+    return all;
   }
 
   [[nodiscard]] json size_figures() const {
-    json first = json::array();
-    json last = json::array();
-    json births = json::array();
-    json blocks = json::array();
-    json bytes = json::array();
+    json all = lists({"first", "last", "births", "blocks_at_peak", "bytes_at_peak"});
     for (std::size_t bin = 0; bin < size_bins::count; ++bin) {
       if (size_births_[bin] == 0) continue;
-      first.push_back(size_bins::begin(bin));
-      last.push_back(size_bins::last(bin));
-      births.push_back(size_births_[bin]);
-      blocks.push_back(size_blocks_.at_mark(bin));
-      bytes.push_back(size_bytes_.at_mark(bin));
+      all["first"].push_back(size_bins::begin(bin));
+      all["last"].push_back(size_bins::last(bin));
+      all["births"].push_back(size_births_[bin]);
+      all["blocks_at_peak"].push_back(size_blocks_.at_mark(bin));
+      all["bytes_at_peak"].push_back(size_bytes_.at_mark(bin));
     }
-    return {{"first", std::move(first)},
-            {"last", std::move(last)},
-            {"births", std::move(births)},
-            {"blocks_at_peak", std::move(blocks)},
-            {"bytes_at_peak", std::move(bytes)}};
+    return all;
   }
 
   [[nodiscard]] json lifetime_figures() const {
-    json begin = json::array();
-    json end = json::array();
-    json blocks = json::array();
-    json bytes = json::array();
+    json all = lists({"from_seconds", "below_seconds", "blocks", "bytes"});
+    all["tick_seconds"] = seconds_per_tick_;
     for (std::size_t bin = 0; bin < time_bins::count; ++bin) {
       if (lifetime_blocks_[bin] == 0) continue;
       const double from = static_cast<double>(time_bins::begin(bin));
-      begin.push_back(from * seconds_per_tick_);
-      end.push_back((bin == 0 ? 1 : 2 * from) * seconds_per_tick_);
-      blocks.push_back(lifetime_blocks_[bin]);
-      bytes.push_back(lifetime_bytes_[bin]);
+      all["from_seconds"].push_back(from * seconds_per_tick_);
+      all["below_seconds"].push_back((bin == 0 ? 1 : 2 * from) * seconds_per_tick_);
+      all["blocks"].push_back(lifetime_blocks_[bin]);
+      all["bytes"].push_back(lifetime_bytes_[bin]);
     }
-    return {{"from_seconds", std::move(begin)},
-            {"below_seconds", std::move(end)},
-            {"blocks", std::move(blocks)},
-            {"bytes", std::move(bytes)},
-            {"tick_seconds", seconds_per_tick_}};
+    return all;
   }
 
   static void put(json& to, const call_counts& counts) {

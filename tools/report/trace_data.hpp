@@ -1,7 +1,6 @@
 // tools/report/trace_data.hpp: what the report says of a trace, from one pass over it. Layer: report.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>

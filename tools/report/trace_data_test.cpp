@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -82,8 +81,8 @@ TEST(TraceData, CallSitesHoldBytesOverTime) {
   const nlohmann::json& timeline = data["timeline"];
   const auto point_at = [&](double seconds) {
     const auto& all = timeline["seconds"];
-    return std::find_if(all.begin(), all.end(),
-                        [&](const auto& s) { return s.template get<double>() > seconds - 5e-7; }) -
+    return std::ranges::find_if(
+               all, [&](const auto& s) { return s.template get<double>() > seconds - 5e-7; }) -
            all.begin();
   };
   std::map<std::string, nlohmann::json> held;
@@ -223,8 +222,7 @@ TEST(TraceData, RandomTracesAgree) {
       EXPECT_EQ(data["lifetimes"]["blocks"][bin++], blocks);
 
     const nlohmann::json& timeline = data["timeline"];
-    EXPECT_EQ(*std::max_element(timeline["live_bytes"].begin(), timeline["live_bytes"].end()),
-              peak);
+    EXPECT_EQ(*std::ranges::max_element(timeline["live_bytes"]), peak);
     for (std::size_t p = 0; p < timeline["seconds"].size(); ++p) {
       std::uint64_t layers = 0;
       for (const auto& layer : timeline["layers"]) layers += layer["bytes"][p].get<std::uint64_t>();

@@ -3,7 +3,7 @@
 // The names are those of the object file, as other files refer to them. The library is linked with
 // -Bsymbolic-functions: here they are this library's own definitions, also where the process has
 // others that come first.
-#include "tools/shim/entry_points.hpp"
+#include "tools/shim/import_slots.hpp"
 
 // clang-format off: it moves each line further to the right
 #define ASHLAR_ENTRY_POINTS(X) \

@@ -12,7 +12,6 @@
 
 #include <ashlar/os/own_code.hpp>
 
-#include "tools/shim/entry_points.hpp"
 #include "tools/shim/log.hpp"
 #include "tools/trace/dynamic_symbols.hpp"
 

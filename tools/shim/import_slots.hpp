@@ -7,6 +7,8 @@
 // is written at once, so that other threads may call through it meanwhile.
 #pragma once
 
+#include <span>
+
 namespace ashlar::shim {
 
 /// A function that is recorded. `next` is its definition that the process has; null: it has none.
@@ -15,6 +17,9 @@ struct diverted_function {
   void* ours;
   void* next;
 };
+
+/// Returns: every function that is recorded, by name.
+[[nodiscard]] std::span<diverted_function> entry_points();
 
 /// Returns: whether calls come to this library by themselves: the loader finds it first.
 [[nodiscard]] bool is_interposed();

@@ -3,7 +3,6 @@
 // Each forwards to the next definition of its own name, so that an allocator's own operators are what runs. Where there is
 // none (a C program that loads a C++ library for itself only), it is malloc and free; then there is nothing to throw with.
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 

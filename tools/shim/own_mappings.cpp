@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
-#include <cstring>
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

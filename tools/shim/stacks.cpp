@@ -1,8 +1,6 @@
 // tools/shim/stacks.cpp. Layer: shim.
 #include "tools/shim/stacks.hpp"
 
-#include <cstring>
-
 #include <sys/mman.h>
 
 namespace ashlar::shim {

@@ -1,7 +1,6 @@
 // tools/shim/stacks.hpp: the program's calls, each sequence of them once. Layer: shim.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <ashlar/os/loaded_module.hpp>

@@ -2,9 +2,7 @@
 //
 // In SECCOMP_MODE_STRICT the system ends a thread that reads the clock of the processor, and one that makes any system
 // call but read, write, exit and sigreturn. So the thread is not recorded any more.
-#include <cerrno>
 #include <cstdarg>
-#include <cstring>
 
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

@@ -113,7 +113,7 @@ class site_table {
       subtract(left_over.before, site.before);
       subtract(left_over.after, site.after);
     }
-    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+    std::ranges::sort(order, [&](const auto& a, const auto& b) {
       return std::forward_as_tuple(b.second->change(by_), b.second->after.bytes, a.first) <
              std::forward_as_tuple(a.second->change(by_), a.second->after.bytes, b.first);
     });
@@ -167,8 +167,7 @@ void add_sizes(const trace::trace_summary& s, stack_figures compared_figures::* 
 }  // namespace
 
 bool compared_figures::is_equal() const {
-  return std::all_of(std::begin(measures), std::end(measures),
-                     [&](measure each) { return before.*each == after.*each; });
+  return std::ranges::all_of(measures, [&](measure each) { return before.*each == after.*each; });
 }
 
 compared_figures& compared_figures::operator+=(const compared_figures& more) {
@@ -197,10 +196,9 @@ difference differ(const recording& before, const recording& after, measure by, s
   for (const auto& [least, range] : doublings) found.doublings.push_back(range);
   for (const auto& [least, range] : ranges)
     if (!range.is_equal()) found.sizes.push_back(range);
-  std::sort(found.sizes.begin(), found.sizes.end(),
-            [&](const compared_size& a, const compared_size& b) {
-              return std::pair(b.change(by), a.least) < std::pair(a.change(by), b.least);
-            });
+  std::ranges::sort(found.sizes, [&](const compared_size& a, const compared_size& b) {
+    return std::pair(b.change(by), a.least) < std::pair(a.change(by), b.least);
+  });
   return found;
 }
 

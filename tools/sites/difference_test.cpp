@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -63,8 +62,8 @@ class recorded {
     if (!calls.empty()) {
       std::vector<std::uint64_t> frames;
       for (const char c : calls) frames.push_back(address_of(c));
-      const auto known = std::find_if(stacks_.begin(), stacks_.end(),
-                                      [&](const auto& s) { return s.frames == frames; });
+      const auto known =
+          std::ranges::find_if(stacks_, [&](const auto& s) { return s.frames == frames; });
       stack =
           known != stacks_.end() ? known->number : static_cast<std::uint32_t>(stacks_.size() + 1);
       if (known == stacks_.end()) stacks_.push_back({stack, frames});

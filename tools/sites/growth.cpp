@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -66,7 +65,7 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
     const auto course = held.by_stack.find(stack.number);
     if (course == held.by_stack.end()) continue;
     const std::vector<std::uint64_t> least = course->second.least(count);
-    if (std::all_of(least.begin(), least.end(), [](std::uint64_t bytes) { return bytes == 0; }))
+    if (std::ranges::all_of(least, [](std::uint64_t bytes) { return bytes == 0; }))
       continue;  // most stacks: they need no names
     site& into = merged[keys.of(stack)];
     into.stack = &stack;
@@ -83,10 +82,9 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
                            of.bytes_at_end, how->bytes_per_stretch * static_cast<double>(count),
                            of.stack->number, names.of(*of.stack)});
   }
-  std::sort(found.sites.begin(), found.sites.end(),
-            [](const growing_site& a, const growing_site& b) {
-              return std::pair(b.bytes, a.stack) < std::pair(a.bytes, b.stack);
-            });
+  std::ranges::sort(found.sites, [](const growing_site& a, const growing_site& b) {
+    return std::pair(b.bytes, a.stack) < std::pair(a.bytes, b.stack);
+  });
   return found;
 }
 

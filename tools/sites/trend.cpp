@@ -21,7 +21,7 @@ double variance_part(double t) {
 
 double variance(std::span<const std::uint64_t> values) {
   std::vector<std::uint64_t> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   double sum = variance_part(static_cast<double>(values.size()));
   for (auto at = sorted.begin(); at != sorted.end();) {
     const auto behind = std::upper_bound(at, sorted.end(), *at);

@@ -59,7 +59,7 @@ TEST(Trend, TheSlopeIsTheMedianOfAllPairs) {
       for (std::size_t j = i + 1; j < n; ++j)
         slopes.push_back((static_cast<double>(some[j]) - static_cast<double>(some[i])) /
                          static_cast<double>(j - i));
-    std::sort(slopes.begin(), slopes.end());
+    std::ranges::sort(slopes);
     const double median = (slopes[(slopes.size() - 1) / 2] + slopes[slopes.size() / 2]) / 2;
     EXPECT_DOUBLE_EQ(trend_of(some).slope, median);
   }

@@ -64,9 +64,8 @@ std::unordered_set<std::uint64_t> wrappers_of(const std::vector<stack_definition
   for (int level = 0; level < most_levels; ++level) {
     std::unordered_map<std::uint64_t, calls> innermost;
     for (const stack_definition& stack : stacks) {
-      const auto at =
-          std::find_if(stack.frames.begin(), stack.frames.end(),
-                       [&](std::uint64_t address) { return !wrappers.contains(address); });
+      const auto at = std::ranges::find_if(
+          stack.frames, [&](std::uint64_t address) { return !wrappers.contains(address); });
       if (stack.frames.end() - at < 2 || *(at + 1) == cut_frame) continue;
       calls& of = innermost[*at];
       ++of.stacks;
@@ -97,7 +96,7 @@ std::string named_call::brief_text() const {
 namespace {
 
 bool has_line(const std::vector<source_place>& places) {
-  return std::any_of(places.begin(), places.end(), [](const auto& p) { return p.line != 0; });
+  return std::ranges::any_of(places, [](const auto& p) { return p.line != 0; });
 }
 
 std::string file_name(const std::string& path) {
@@ -213,8 +212,7 @@ void call_names::note_if_lost(const module_definition& module) {
   if (!module.path.starts_with('/')) return;  // the kernel's code is in no file
   const file_state state = sources_.state_of(module.path, module.build_id);
   if (state == file_state::same) return;
-  if (std::none_of(lost_.begin(), lost_.end(),
-                   [&](const lost_file& l) { return l.path == module.path; }))
+  if (std::ranges::none_of(lost_, [&](const lost_file& l) { return l.path == module.path; }))
     lost_.push_back({module.path, state});
 }
 

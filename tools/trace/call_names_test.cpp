@@ -2,10 +2,7 @@
 
 #include <bit>
 #include <filesystem>
-#include <string>
 #include <tests/support/test_folder.hpp>
-#include <unordered_set>
-#include <vector>
 
 #include <gtest/gtest.h>
 #include <link.h>

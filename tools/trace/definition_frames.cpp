@@ -1,7 +1,6 @@
 // tools/trace/definition_frames.cpp: frames of what stands beside events, and the end.
 // Layer: trace.
 #include <algorithm>
-#include <utility>
 
 #include "tools/trace/frame.hpp"
 #include "tools/trace/frame_parts.hpp"
@@ -24,8 +23,8 @@ std::string encode(std::span<const stack_definition> stacks, compressor& with) {
 
 std::string encode(std::span<const module_definition> modules, compressor& with) {
   std::string bytes;
-  const bool identified = std::any_of(modules.begin(), modules.end(),
-                                      [](const auto& m) { return !m.build_id.empty(); });
+  const bool identified =
+      std::ranges::any_of(modules, [](const auto& m) { return !m.build_id.empty(); });
   for (const module_definition& module : modules) {
     put_varint(bytes, module.begin);
     put_varint(bytes, module.end);

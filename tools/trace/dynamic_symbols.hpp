@@ -26,34 +26,14 @@ struct dynamic_symbols {
       // The loader has made most of them addresses; some files stay as they were.
       const ElfW(Addr) address = d->d_un.d_ptr < bias ? d->d_un.d_ptr + bias : d->d_un.d_ptr;
       const auto at = address + static_cast<ElfW(Addr)>(moved);
-      switch (d->d_tag) {
-        case DT_SYMTAB:
-          symbols = reinterpret_cast<const ElfW(Sym)*>(at);
-          break;
-        case DT_STRTAB:
-          strings = reinterpret_cast<const char*>(at);
-          break;
-        case DT_GNU_HASH:
-          gnu_hash = reinterpret_cast<const std::uint32_t*>(at);
-          break;
-        case DT_HASH:
-          hash = reinterpret_cast<const std::uint32_t*>(at);
-          break;
-        case DT_RELA:
-          relocations[0] = reinterpret_cast<const ElfW(Rela)*>(at);
-          break;
-        case DT_RELASZ:
-          bytes[0] = d->d_un.d_val;
-          break;
-        case DT_JMPREL:
-          relocations[1] = reinterpret_cast<const ElfW(Rela)*>(at);
-          break;
-        case DT_PLTRELSZ:
-          bytes[1] = d->d_un.d_val;
-          break;
-        default:
-          break;
-      }
+      if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(at);
+      if (d->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(at);
+      if (d->d_tag == DT_GNU_HASH) gnu_hash = reinterpret_cast<const std::uint32_t*>(at);
+      if (d->d_tag == DT_HASH) hash = reinterpret_cast<const std::uint32_t*>(at);
+      if (d->d_tag == DT_RELA) relocations[0] = reinterpret_cast<const ElfW(Rela)*>(at);
+      if (d->d_tag == DT_RELASZ) bytes[0] = d->d_un.d_val;
+      if (d->d_tag == DT_JMPREL) relocations[1] = reinterpret_cast<const ElfW(Rela)*>(at);
+      if (d->d_tag == DT_PLTRELSZ) bytes[1] = d->d_un.d_val;
     }
     for (int i = 0; i < 2; ++i)
       relocation_counts[i] = relocations[i] != nullptr ? bytes[i] / sizeof(ElfW(Rela)) : 0;

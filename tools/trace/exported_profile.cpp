@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
-#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -130,8 +129,7 @@ std::string folded_name(const named_call& call) {
 }  // namespace
 
 std::optional<profile_figure> figure_named(std::string_view name) {
-  const auto* const found =
-      std::find(std::begin(profile_figure_names), std::end(profile_figure_names), name);
+  const auto* const found = std::ranges::find(profile_figure_names, name);
   if (found == std::end(profile_figure_names)) return std::nullopt;
   return static_cast<profile_figure>(found - std::begin(profile_figure_names));
 }

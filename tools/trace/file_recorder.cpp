@@ -301,7 +301,7 @@ std::vector<file_recorder::process_result> file_recorder::results() const {
   std::vector<process_result> all;
   all.reserve(traces_.size());
   for (const auto& [pid, t] : traces_) all.push_back({pid, t->writer->events()});
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.pid < b.pid; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.pid < b.pid; });
   return all;
 }
 

@@ -1,9 +1,7 @@
 #include "tools/trace/file_recorder.hpp"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -7,8 +7,7 @@
 namespace ashlar::trace {
 
 std::string_view trace_header::get(std::string_view name) const {
-  const auto found =
-      std::find_if(pairs_.begin(), pairs_.end(), [&](const pair& p) { return p.first == name; });
+  const auto found = std::ranges::find(pairs_, name, &pair::first);
   return found == pairs_.end() ? std::string_view{} : found->second;
 }
 
@@ -25,8 +24,7 @@ std::uint64_t trace_header::ticks_per_second() const {
 }
 
 void trace_header::set(std::string_view name, std::string_view value) {
-  const auto found =
-      std::find_if(pairs_.begin(), pairs_.end(), [&](const pair& p) { return p.first == name; });
+  const auto found = std::ranges::find(pairs_, name, &pair::first);
   if (found == pairs_.end()) {
     pairs_.emplace_back(name, value);
   } else {

@@ -8,7 +8,6 @@
 // A frame stands alone: what one thread did, its columns compressed one by one; nothing in it refers to another.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

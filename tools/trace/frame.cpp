@@ -169,7 +169,7 @@ void frame_encoder::finish(std::uint32_t thread, compressor& with, std::string& 
   births_ = 0;
   deaths_ = 0;
   if (++frame_ == 0) {  // numbers come again
-    std::fill(seen_.begin(), seen_.end(), last_seen{});
+    std::ranges::fill(seen_, last_seen{});
     frame_ = 1;
   }
 }

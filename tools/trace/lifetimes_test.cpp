@@ -1,6 +1,5 @@
 #include "tools/trace/lifetimes.hpp"
 
-#include <algorithm>
 #include <map>
 #include <random>
 #include <tests/support/extent.hpp>
@@ -175,9 +174,8 @@ TEST(Lifetimes, WhatHappensAtTheLastTimeThereIsHasAnEnd) {
         steps_of({birth(1, UINT64_MAX - before, 0x1000), birth(1, UINT64_MAX - before, 0x1000),
                   birth(2, UINT64_MAX, 0x2000), death(3, UINT64_MAX, 0x1000)});
     ASSERT_EQ(steps.size(), 5u);
-    EXPECT_EQ(std::count_if(steps.begin(), steps.end(),
-                            [](const step& s) { return s.kind == event_kind::lost; }),
-              1);
+    EXPECT_EQ(
+        std::ranges::count_if(steps, [](const step& s) { return s.kind == event_kind::lost; }), 1);
   }
 }
 

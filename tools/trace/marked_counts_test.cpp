@@ -1,7 +1,6 @@
 #include "tools/trace/marked_counts.hpp"
 
 #include <random>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 //               |_/``      |       (/proc/PID/smaps), so it asks only where there is more than
 //                 1 2  3 4 5       before: at 1 to 4, the growth of which decides
 //
-// The process itself does nothing for it, but at its end (tools/shim/memory_at_end.hpp): so one
+// The process itself does nothing for it, but at its end (tools/shim/process_exit.cpp): so one
 // that closes itself into a sandbox, or never calls malloc, is looked at as well.
 #pragma once
 

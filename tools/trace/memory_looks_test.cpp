@@ -1,7 +1,5 @@
 #include "tools/trace/memory_looks.hpp"
 
-#include <atomic>
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 

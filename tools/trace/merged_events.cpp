@@ -13,13 +13,12 @@ void merged_events::schedule(lane& added) {
     schedule(held_back);
   }
   waiting_.push_back(&added);
-  std::push_heap(waiting_.begin(), waiting_.end(),
-                 [](const lane* a, const lane* b) { return b->comes_before(*a); });
+  std::ranges::push_heap(waiting_,
+                         [](const lane* a, const lane* b) { return b->comes_before(*a); });
 }
 
 merged_events::lane* merged_events::unschedule() {
-  std::pop_heap(waiting_.begin(), waiting_.end(),
-                [](const lane* a, const lane* b) { return b->comes_before(*a); });
+  std::ranges::pop_heap(waiting_, [](const lane* a, const lane* b) { return b->comes_before(*a); });
   lane* const first = waiting_.back();
   waiting_.pop_back();
   return first;

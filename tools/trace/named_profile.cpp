@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include <ashlar/core/pprof.hpp>
@@ -66,7 +64,7 @@ class profile_namer {
     read();
     if (!has_values_ || texts_.empty() || !texts_[0].empty()) throw damaged_profile();
     names_.emplace(modules(), std::span<const name_definition>(), how_.known);
-    for (field_reader fields(bytes_); !fields.is_at_end();) write(fields.next());
+    for_each_field(bytes_, [&](const field& f) { write(f); });
     for (const auto& [key, added] : functions_)
       out_.message(of_function, [&made = added](auto& part) {
         part.number(1, made.id);
@@ -76,7 +74,7 @@ class profile_namer {
       });
     for (const std::string& text : new_texts_) out_.text(of_text, text);
     // Of a number that is there twice the last one counts.
-    const auto first = std::find(texts_.begin(), texts_.end(), how_.shown_first);
+    const auto first = std::ranges::find(texts_, how_.shown_first);
     if (!how_.shown_first.empty() && first != texts_.end())
       out_.number(of_shown_first, static_cast<std::uint64_t>(first - texts_.begin()));
     result_.lost = names_->lost();
@@ -94,26 +92,19 @@ class profile_namer {
   };
 
   void read() {
-    for (field_reader fields(bytes_); !fields.is_at_end();) {
-      const field f = fields.next();
+    for_each_field(bytes_, [&](const field& f) {
       if (f.number == of_sample_type) has_values_ = true;
       if (f.number == of_text) texts_.push_back(f.bytes);
       if (f.number == of_function)
-        for (field_reader inner(f.bytes); !inner.is_at_end();)
-          if (const field id = inner.next(); id.number == 1)
-            last_function_ = std::max(last_function_, id.value);
-      if (f.number == of_mapping) mappings_.push_back(mapping_of(f.bytes));
-    }
+        for_each_field(f.bytes, [&](const field& part) {
+          if (part.number == 1) last_function_ = std::max(last_function_, part.value);
+        });
+      if (f.number == of_mapping) {
+        mapped_file& m = mappings_.emplace_back();
+        read_numbers(f.bytes, {&m.id, &m.begin, &m.end, &m.offset, &m.file, &m.build_id});
+      }
+    });
     next_text_ = texts_.size();
-  }
-  static mapped_file mapping_of(std::string_view bytes) {
-    mapped_file m;
-    std::uint64_t* const members[] = {&m.id, &m.begin, &m.end, &m.offset, &m.file, &m.build_id};
-    for (field_reader fields(bytes); !fields.is_at_end();) {
-      const field f = fields.next();
-      if (f.is_number && f.number <= std::size(members)) *members[f.number - 1] = f.value;
-    }
-    return m;
   }
   [[nodiscard]] std::string text(std::uint64_t index) const {
     if (index >= texts_.size()) throw damaged_profile();
@@ -150,11 +141,10 @@ class profile_namer {
   void write_location(const field& f) {
     std::uint64_t address = 0;
     bool is_named = false;
-    for (field_reader fields(f.bytes); !fields.is_at_end();) {
-      const field inner = fields.next();
+    for_each_field(f.bytes, [&](const field& inner) {
       if (inner.number == location_address) address = inner.value;
       is_named = is_named || inner.number == location_line;
-    }
+    });
     ++result_.calls;
     if (is_named) ++result_.is_named;
     std::string part(f.bytes);

@@ -3,9 +3,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <span>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

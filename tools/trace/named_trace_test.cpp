@@ -1,8 +1,5 @@
 #include "tools/trace/named_trace.hpp"
 
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "tools/trace/error.hpp"

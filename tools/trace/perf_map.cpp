@@ -5,7 +5,6 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>

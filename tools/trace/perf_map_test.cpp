@@ -1,6 +1,5 @@
 #include "tools/trace/perf_map.hpp"
 
-#include <string>
 #include <tests/support/test_folder.hpp>
 
 #include <gtest/gtest.h>

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -75,46 +74,53 @@ class page_table {
 
 }  // namespace
 
+std::optional<std::vector<process_mapping>> mappings_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/maps", pid));
+  if (!file) return std::nullopt;
+  std::vector<process_mapping> all;
+  for (std::string line; std::getline(file, line);) {
+    process_mapping m;
+    char rights[5] = {};
+    int path = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m.begin,
+                    &m.end, rights, &m.offset, &path) != 4)
+      continue;
+    m.rights = rights;
+    if (path != 0) m.path = line.substr(static_cast<std::size_t>(path));
+    all.push_back(std::move(m));
+  }
+  return all;
+}
+
 std::vector<address_range> process_memory::places_of_pointers() {
-  const std::string path = fmt::format("/proc/{}/maps", pid_);
-  std::ifstream maps(path);
-  if (!maps) refuse(errno, path);
+  const auto mappings = mappings_of(pid_);
+  if (!mappings) refuse(errno, fmt::format("/proc/{}/maps", pid_));
   page_table pages(pid_);
   std::vector<address_range> places;
-  for (std::string line; std::getline(maps, line);) {
-    address_range mapping;
-    char rights[5] = {};
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &mapping.begin, &mapping.end,
-                    rights) != 3)
-      continue;
+  for (const process_mapping& each : *mappings) {
     // What is private and can be read. The system's own pages say that they are shared, or cannot be read.
-    if (rights[0] != 'r' || rights[3] != 'p') continue;
-    if (line.ends_with("[stack]") && stack_begin_ > mapping.begin && stack_begin_ < mapping.end) {
-      places.push_back({stack_begin_ / sizeof(std::uint64_t) * sizeof(std::uint64_t), mapping.end});
+    if (!each.rights.starts_with('r') || !each.rights.ends_with('p')) continue;
+    if (each.path == "[stack]" && stack_begin_ > each.begin && stack_begin_ < each.end) {
+      places.push_back({stack_begin_ / sizeof(std::uint64_t) * sizeof(std::uint64_t), each.end});
       continue;
     }
-    if (mapping.end - mapping.begin > mapping_max)
+    if (each.end - each.begin > mapping_max)
       throw std::runtime_error(
           fmt::format("the process has a mapping of {} GiB, too much to look through",
-                      (mapping.end - mapping.begin) >> 30));
-    pages.add_own_pages(mapping, places);
+                      (each.end - each.begin) >> 30));
+    pages.add_own_pages({each.begin, each.end}, places);
   }
   return places;
 }
 
 std::uint64_t process_memory::closed_bytes() {
   constexpr std::uint64_t longest = std::uint64_t{1} << 30;  // a longer one is only reserved
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid_));
   page_table pages(pid_);
   std::vector<address_range> places;
-  for (std::string line; std::getline(maps, line);) {
-    address_range mapping;
-    char rights[5] = {};
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &mapping.begin, &mapping.end,
-                    rights) == 3 &&
-        rights[0] != 'r' && rights[3] == 'p' && mapping.end - mapping.begin <= longest)
-      pages.add_own_pages(mapping, places);
-  }
+  for (const process_mapping& each : mappings_of(pid_).value_or(std::vector<process_mapping>()))
+    if (!each.rights.starts_with('r') && each.rights.ends_with('p') &&
+        each.end - each.begin <= longest)
+      pages.add_own_pages({each.begin, each.end}, places);
   std::uint64_t bytes = 0;
   for (const address_range& each : places) bytes += each.end - each.begin;
   return bytes;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -10,6 +12,17 @@
 #include "tools/trace/reachability.hpp"
 
 namespace ashlar::trace {
+
+/// A stretch of addresses, as the system tells of it.
+struct process_mapping {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t offset = 0;  ///< in the file
+  std::string rights;        ///< "r-xp"
+  std::string path;          ///< empty: none; "[vdso]"
+};
+/// Returns: those of a process, in order; nothing where the system refuses, and errno says why.
+[[nodiscard]] std::optional<std::vector<process_mapping>> mappings_of(pid_t pid);
 
 /// Of a process that waits. It needs the right to trace that process, which its ancestor of the
 /// same user has. Throws: std::system_error, where the system refuses.

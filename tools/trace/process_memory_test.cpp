@@ -1,7 +1,6 @@
 #include "tools/trace/process_memory.hpp"
 
 #include <array>
-#include <cstring>
 #include <system_error>
 #include <tests/support/sanitizers.hpp>
 

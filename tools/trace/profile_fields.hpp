@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
+
+#include "tools/trace/bytes.hpp"
 
 namespace ashlar::trace {
 
@@ -23,11 +26,11 @@ struct field {
 /// The fields of a message, one after the other. Throws: damaged_profile.
 class field_reader {
  public:
-  explicit field_reader(std::string_view bytes) : all_(bytes) {}
-  [[nodiscard]] bool is_at_end() const { return at_ == all_.size(); }
+  explicit field_reader(std::string_view bytes) : all_(bytes), rest_(view_of(bytes)) {}
+  [[nodiscard]] bool is_at_end() const { return rest_.empty(); }
   field next() {
     enum kind : unsigned { varint = 0, eight_bytes = 1, with_length = 2, four_bytes = 5 };
-    const std::size_t begin = at_;
+    const std::size_t begin = all_.size() - rest_.left();
     const std::uint64_t key = variable();
     field f;
     f.number = static_cast<unsigned>(key >> 3);
@@ -49,31 +52,40 @@ class field_reader {
       default:
         throw damaged_profile();
     }
-    f.whole = all_.substr(begin, at_ - begin);
+    f.whole = all_.substr(begin, all_.size() - rest_.left() - begin);
     return f;
   }
 
   std::uint64_t variable() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(take(1)[0]);
-      value |= std::uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return value;
-    }
-    throw damaged_profile();
+    const auto number = rest_.varint();
+    if (!number) throw damaged_profile();
+    return *number;
   }
 
  private:
   std::string_view take(std::uint64_t count) {
-    if (count > all_.size() - at_) throw damaged_profile();
-    const std::string_view taken = all_.substr(at_, static_cast<std::size_t>(count));
-    at_ += taken.size();
-    return taken;
+    const auto taken = rest_.take(count);
+    if (!taken) throw damaged_profile();
+    return text_of(*taken);
   }
 
   std::string_view all_;
-  std::size_t at_ = 0;
+  byte_reader rest_;
 };
+
+/// Effects: calls visit(field) for each field of a message. Throws: damaged_profile.
+template <class Visit>
+void for_each_field(std::string_view message, Visit visit) {
+  for (field_reader fields(message); !fields.is_at_end();) visit(fields.next());
+}
+
+/// Effects: the numbers of a message go where `into` says, by their field; null: nowhere.
+inline void read_numbers(std::string_view message, std::initializer_list<std::uint64_t*> into) {
+  for_each_field(message, [&](const field& f) {
+    if (!f.is_number || f.number > into.size()) return;
+    if (std::uint64_t* const to = into.begin()[f.number - 1]; to != nullptr) *to = f.value;
+  });
+}
 
 /// Returns: the numbers of a field that repeats, packed or one alone. Throws: damaged_profile.
 [[nodiscard]] inline std::vector<std::uint64_t> numbers_of(const field& f) {

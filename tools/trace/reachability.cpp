@@ -65,7 +65,7 @@ class search {
 
   /// Effects: follows what lies there in no block.
   void look_at_roots(address_range place) {
-    auto next = std::upper_bound(addresses_.begin(), addresses_.end(), place.begin);
+    auto next = std::ranges::upper_bound(addresses_, place.begin);
     if (next != addresses_.begin()) --next;
     auto i = static_cast<std::size_t>(next - addresses_.begin());
     each_word(place, [&](std::uint64_t at, std::uint64_t value) {
@@ -103,7 +103,7 @@ class search {
   /// Effects: the block that `value` points into, if there is one, is reached.
   void follow(std::uint64_t value) {
     if (value < addresses_.front() || value >= end_of(blocks_.live.back())) return;
-    const auto above = std::upper_bound(addresses_.begin(), addresses_.end(), value);
+    const auto above = std::ranges::upper_bound(addresses_, value);
     const auto i = static_cast<std::size_t>(above - addresses_.begin()) - 1;
     if (value >= end_of(blocks_.live[i]) || reached_[i]) return;
     reached_[i] = true;
@@ -166,8 +166,7 @@ block_map blocks_at_end(event_source& events, const sign_of_life& sign) {
   }
   for (const slot& each : slots)
     if (each.lives) map.live.push_back(each.block);
-  std::sort(map.live.begin(), map.live.end(),
-            [](const held_block& a, const held_block& b) { return a.address < b.address; });
+  std::ranges::sort(map.live, {}, &held_block::address);
   return map;
 }
 

@@ -4,10 +4,8 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <random>
 #include <span>
-#include <string>
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -111,7 +109,7 @@ TEST(Reader, AllThreadsAreInOneOrderHoweverTheirFramesLie) {
     }
     trace_reader reader = read(written(events, 1 + random() % 100));
     // Of one thread the order stays, whatever its times are: here it is that of the addresses.
-    std::sort(events.begin(), events.end(), [](const event& a, const event& b) {
+    std::ranges::sort(events, [](const event& a, const event& b) {
       return std::tuple(a.time, a.thread, a.address) < std::tuple(b.time, b.thread, b.address);
     });
     const auto all = all_of(reader);

@@ -240,8 +240,7 @@ void recorder::sort(std::vector<std::uint32_t>& indices) const {
     const chunk_header& h = chunk_at(i).header;
     return std::tuple(h.owner.load(std::memory_order_relaxed), h.thread, h.sequence);
   };
-  std::sort(indices.begin(), indices.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  std::ranges::sort(indices, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
 }
 
 bool recorder::is_left(std::uint32_t index) {

@@ -2,7 +2,6 @@
 #include "tools/trace/resident_memory.hpp"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -44,14 +43,11 @@ resident_counter::resident_counter(const trace_reader& from) : from_(from) {
     added.has_blocks.resize(static_cast<std::size_t>((bytes - 1) / added.stretch + 1));
     added.of = &each;
   }
-  std::sort(places_.begin(), places_.end(),
-            [](const place& a, const place& b) { return a.begin < b.begin; });
+  std::ranges::sort(places_, {}, &place::begin);
 }
 
 resident_counter::place* resident_counter::place_of(std::uint64_t address) {
-  const auto behind =
-      std::upper_bound(places_.begin(), places_.end(), address,
-                       [](std::uint64_t at, const place& p) { return at < p.begin; });
+  const auto behind = std::ranges::upper_bound(places_, address, {}, &place::begin);
   if (behind == places_.begin()) return nullptr;
   place& found = *std::prev(behind);
   return address < found.end ? &found : nullptr;
@@ -136,8 +132,7 @@ resident_memory resident_counter::finish() {
     parts[{of.kind, of.name, 0}] += rest;
   };
   for (const mapped_memory& each : look_->mappings) {
-    const auto at =
-        std::find_if(places_.begin(), places_.end(), [&](const place& p) { return p.of == &each; });
+    const auto at = std::ranges::find(places_, &each, &place::of);
     std::uint64_t of_malloc = 0;
     if (each.kind == memory_kind::heap) {
       of_malloc = each.resident;
@@ -159,11 +154,9 @@ resident_memory resident_counter::finish() {
       found_.parts.push_back({std::get<0>(of), std::get<1>(of), bytes, std::get<2>(of)});
   }
   found_.peak = std::max(found_.peak, found_.resident);
-  std::sort(found_.parts.begin(), found_.parts.end(),
-            [](const resident_part& a, const resident_part& b) {
-              return std::tie(b.bytes, a.name, a.kind, a.stack) <
-                     std::tie(a.bytes, b.name, b.kind, b.stack);
-            });
+  std::ranges::sort(found_.parts, [](const resident_part& a, const resident_part& b) {
+    return std::tie(b.bytes, a.name, a.kind, a.stack) < std::tie(a.bytes, b.name, b.kind, b.stack);
+  });
   return found_;
 }
 

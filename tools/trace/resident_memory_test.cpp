@@ -1,11 +1,7 @@
 #include "tools/trace/resident_memory.hpp"
 
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
-#include "tools/trace/lifetimes.hpp"
 #include "tools/trace/trace_test_files.hpp"
 
 namespace ashlar::trace {

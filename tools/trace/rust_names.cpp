@@ -255,7 +255,7 @@ class parser {
     if (take('U')) write("unsafe ");
     if (take('K')) {
       std::string abi(take('C') ? "C" : plain_identifier());
-      std::replace(abi.begin(), abi.end(), '_', '-');
+      std::ranges::replace(abi, '_', '-');
       write("extern \"");
       write(abi);
       write("\" ");

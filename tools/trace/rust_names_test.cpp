@@ -1,8 +1,6 @@
 #include "tools/trace/rust_names.hpp"
 
 #include <array>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>

@@ -19,9 +19,7 @@ namespace ashlar::trace {
 template <class Class>
 [[nodiscard]] std::size_t serving_class(std::span<const Class> classes, std::uint64_t size,
                                         std::uint64_t alignment) {
-  auto at =
-      std::lower_bound(classes.begin(), classes.end(), size,
-                       [](const Class& c, std::uint64_t wanted) { return c.block_size < wanted; });
+  auto at = std::ranges::lower_bound(classes, size, {}, &Class::block_size);
   while (at != classes.end() && at->alignment < alignment) ++at;
   return static_cast<std::size_t>(at - classes.begin());
 }

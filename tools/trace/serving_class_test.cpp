@@ -2,9 +2,6 @@
 #include "tools/trace/serving_class.hpp"
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>

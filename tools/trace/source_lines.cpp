@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <string_view>
 #include <system_error>
 
 #include <dlfcn.h>
@@ -303,9 +302,8 @@ class source_lines::debug_information {
   /// The library looks at all symbols for each address. Between two edges the answer is the same.
   [[nodiscard]] std::string symbol_at(std::uint64_t address) {
     if (!are_edges_known_) collect_edges();
-    const auto behind = std::upper_bound(
-        edges_.begin(), edges_.end(), address + bias_,
-        [](std::uint64_t wanted, const symbol_edge& edge) { return wanted < edge.address; });
+    const auto behind =
+        std::ranges::upper_bound(edges_, address + bias_, {}, &symbol_edge::address);
     if (behind == edges_.begin() || std::prev(behind)->covering == 0) return {};
     std::optional<std::string>& name = std::prev(behind)->name;
     if (!name) name = find_symbol(address);
@@ -331,8 +329,7 @@ class source_lines::debug_information {
       edges_.push_back({begin, 1});
       edges_.push_back({begin + symbol.st_size, -1});
     }
-    std::sort(edges_.begin(), edges_.end(),
-              [](const symbol_edge& a, const symbol_edge& b) { return a.address < b.address; });
+    std::ranges::sort(edges_, {}, &symbol_edge::address);
     int covering = 0;
     for (symbol_edge& edge : edges_) edge.covering = covering += edge.covering;
   }

@@ -1,7 +1,5 @@
 #include "tools/trace/source_lines.hpp"
 
-#include <cstdint>
-#include <string>
 #include <tests/support/test_folder.hpp>
 
 #include <dlfcn.h>

@@ -79,8 +79,8 @@ void stream_recorder::begin_stream(std::uint32_t image) {
 /// Effects: a program that told nothing is read, too: that it was recorded is a result.
 void stream_recorder::begin_silent_program() {
   if (program_was_read_) return;
-  const auto first = std::find_if(processes().begin(), processes().end(),
-                                  [this](const auto& p) { return p->pid == program(); });
+  const auto first =
+      std::ranges::find_if(processes(), [this](const auto& p) { return p->pid == program(); });
   if (first != processes().end()) begin_stream((*first)->index);
 }
 

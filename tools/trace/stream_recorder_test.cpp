@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <memory>
 #include <ostream>
 #include <random>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 

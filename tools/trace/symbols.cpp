@@ -180,13 +180,11 @@ void symbol_table::read(const std::string& path) {
       symbols_.push_back({s.st_value, s.st_value + s.st_size, names.c_str() + s.st_name});
     }
   }
-  std::sort(symbols_.begin(), symbols_.end(),
-            [](const symbol& a, const symbol& b) { return a.begin < b.begin; });
+  std::ranges::sort(symbols_, {}, &symbol::begin);
 }
 
 std::string symbol_table::function_at(std::uint64_t address) const {
-  auto behind = std::upper_bound(symbols_.begin(), symbols_.end(), address,
-                                 [](std::uint64_t a, const symbol& s) { return a < s.begin; });
+  auto behind = std::ranges::upper_bound(symbols_, address, {}, &symbol::begin);
   if (behind == symbols_.begin() || address >= (--behind)->end) return {};
   return demangled(behind->name.c_str());
 }

@@ -1,6 +1,5 @@
 #include "tools/trace/symbols.hpp"
 
-#include <string>
 #include <tests/support/test_folder.hpp>
 
 #include <gtest/gtest.h>

@@ -72,7 +72,7 @@ void trace_writer::close() {
   std::vector<std::uint32_t> threads;
   threads.reserve(open_.size());
   for (const auto& [thread, encoder] : open_) threads.push_back(thread);
-  std::sort(threads.begin(), threads.end());
+  std::ranges::sort(threads);
   for (const std::uint32_t thread : threads) flush(thread);
   sink_(encode_end(events_));
 }

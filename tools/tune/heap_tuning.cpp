@@ -90,7 +90,7 @@ std::vector<std::uint32_t> sizes_for_alignments(std::span<const heap_row> rows, 
   std::vector<std::pair<double, std::uint32_t>> worth;
   for (const auto& [size, gain] : gains)
     if (gain > static_cast<double>(heap_class_bytes)) worth.emplace_back(-gain, size);
-  std::sort(worth.begin(), worth.end());
+  std::ranges::sort(worth);
   std::vector<std::uint32_t> taken;
   for (std::size_t i = 0; i < std::min(worth.size(), most); ++i) taken.push_back(worth[i].second);
   return taken;
@@ -145,7 +145,7 @@ class cheapest_cut {
     std::vector<std::uint32_t> sizes;
     for (std::size_t k = best, j = last; j != nobody; j = from_[index(k--, j)])
       sizes.push_back(all_[j].size);
-    std::reverse(sizes.begin(), sizes.end());
+    std::ranges::reverse(sizes);
     return sizes;
   }
 
@@ -198,7 +198,7 @@ std::size_t count_used(std::span<const heap_row> rows, const class_table& table,
   std::vector<bool> used(table.count);
   for (const heap_row& of : rows)
     if (has_class(of) && weight(of, by) > 0) used[class_of(of, table)] = true;
-  return static_cast<std::size_t>(std::count(used.begin(), used.end(), true));
+  return static_cast<std::size_t>(std::ranges::count(used, true));
 }
 
 heap_slack slack_in(std::span<const heap_row> rows, const class_table& table) {

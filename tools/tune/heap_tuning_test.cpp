@@ -7,7 +7,6 @@
 #include <map>
 #include <random>
 #include <tests/support/extent.hpp>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -32,14 +31,14 @@ heap_row asked(std::uint64_t size, std::uint64_t blocks, std::uint64_t alignment
 }
 
 bool has(const heap_classes& chosen, std::uint32_t size) {
-  return std::find(chosen.sizes.begin(), chosen.sizes.end(), size) != chosen.sizes.end();
+  return std::ranges::find(chosen.sizes, size) != chosen.sizes.end();
 }
 
 /// Classes that serve something cost; so does slack.
 double cost_of(const std::vector<heap_row>& sizes, const std::vector<std::uint32_t>& classes) {
   std::map<std::uint32_t, bool> used;
   for (const heap_row& of : sizes)
-    used[*std::lower_bound(classes.begin(), classes.end(), heap_grid::size_of(of.step))] = true;
+    used[*std::ranges::lower_bound(classes, heap_grid::size_of(of.step))] = true;
   return slack_with(sizes, classes).at_peak + static_cast<double>(used.size() * heap_class_bytes);
 }
 
@@ -57,7 +56,7 @@ TEST(HeapClasses, AreTheCheapestOfAllChoices) {
     for (std::uint32_t size = 16; size <= small_size_max; size *= 2) ladder.push_back(size);
     for (const heap_row& of : sizes) {
       const auto block = static_cast<std::uint32_t>(heap_grid::size_of(of.step));
-      if (!std::has_single_bit(block) && std::find(free.begin(), free.end(), block) == free.end())
+      if (!std::has_single_bit(block) && std::ranges::find(free, block) == free.end())
         free.push_back(block);
     }
     const std::size_t most = ladder.size() + below(6);
@@ -67,7 +66,7 @@ TEST(HeapClasses, AreTheCheapestOfAllChoices) {
       std::vector<std::uint32_t> classes = ladder;
       for (std::size_t i = 0; i < free.size(); ++i)
         if ((set >> i & 1) != 0) classes.push_back(free[i]);
-      std::sort(classes.begin(), classes.end());
+      std::ranges::sort(classes);
       least = std::min(least, cost_of(sizes, classes));
     }
     const heap_classes chosen = choose_heap_classes(sizes, {.classes = most, .by = weigh::at_peak});

@@ -10,9 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

@@ -55,7 +55,7 @@ void interval_peaks::read_windows() {
   starts_ = prefix_table(need_count(), windows_.size());
   for (const window& w : windows_) {
     for (counts& level : levels) {
-      if (w.begin == 0) std::fill(level.alive.begin(), level.alive.end(), 0);
+      if (w.begin == 0) std::ranges::fill(level.alive, 0);
       level.most = level.alive;
     }
     starts_.add_column(levels.front().alive);
@@ -113,8 +113,7 @@ std::vector<peak> interval_peaks::of(std::span<const interval> apart) const {
     }
     const std::span<std::int32_t> bound = std::span(bounds).subspan(a * columns, columns);
     add_tops(apart[a], bound);
-    promising.push_back(
-        static_cast<std::size_t>(std::max_element(bound.begin(), bound.end()) - bound.begin()));
+    promising.push_back(static_cast<std::size_t>(std::ranges::max_element(bound) - bound.begin()));
   }
   for (std::size_t w = 0; w < columns; ++w) promising.push_back(w);
   for (const std::size_t w : promising) {

@@ -1,7 +1,6 @@
 // tools/tune/interval_program.cpp. Layer: tune.
 #include "tools/tune/interval_program.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 

@@ -1,10 +1,8 @@
 // The program leaves out what it need not look at; these do not.
 #include "tools/tune/interval_program.hpp"
 
-#include <algorithm>
 #include <random>
 #include <tests/support/extent.hpp>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -124,7 +124,7 @@ class search {
       known_[{unknown[u].first, unknown[u].last}] = found[u].blocks;
       if (is_above_bound(unknown[u], found[u].blocks)) above.push_back({unknown[u], found[u]});
     }
-    return std::none_of(parts.begin(), parts.end(), [this](const interval& part) {
+    return std::ranges::none_of(parts, [this](const interval& part) {
       return is_above_bound(part, known_.at({part.first, part.last}));
     });
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <random>
 #include <tests/support/extent.hpp>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -87,11 +86,10 @@ TEST(Partition, ServesEachRequestByTheClassOfItsInterval) {
       ASSERT_EQ(best.classes[c].peak, counted_peak(load, best.parts[c])) << seed;
       for (; next <= best.parts[c].last; ++next) {
         // As pool_set's class_of: the smallest class that is large and aligned enough.
-        const auto serves =
-            std::find_if(best.classes.begin(), best.classes.end(), [&](const size_class& made) {
-              return made.block_size >= load.needs[next].size &&
-                     made.alignment >= load.needs[next].alignment;
-            });
+        const auto serves = std::ranges::find_if(best.classes, [&](const size_class& made) {
+          return made.block_size >= load.needs[next].size &&
+                 made.alignment >= load.needs[next].alignment;
+        });
         ASSERT_EQ(serves - best.classes.begin(), static_cast<std::ptrdiff_t>(c)) << seed;
       }
     }

@@ -192,8 +192,8 @@ pool_use use_of(const pool_configuration& pools, const workload& load, std::uint
     for (size_class& c : reduced) c.capacity = c.capacity * percent / 100;
     use.serves = serves_by_borrowing(load, class_of, reduced);
   } else {
-    use.serves = std::none_of(use.classes.begin(), use.classes.end(),
-                              [percent](const class_use& c) { return c.passes(percent); });
+    use.serves = std::ranges::none_of(use.classes,
+                                      [percent](const class_use& c) { return c.passes(percent); });
   }
   return use;
 }

@@ -6,7 +6,6 @@
 #include <string>
 #include <tests/support/extent.hpp>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -38,8 +38,8 @@ json moments_json(const std::vector<moment>& moments) {
 // What requests the claim is of.
 std::string requests_of(const std::vector<input_identity>& inputs) {
   const auto count = [&](input_kind kind) {
-    return std::count_if(inputs.begin(), inputs.end(),
-                         [kind](const input_identity& input) { return input.kind == kind; });
+    return std::ranges::count_if(
+        inputs, [kind](const input_identity& input) { return input.kind == kind; });
   };
   if (count(input_kind::profile) == 0) return "each trace";
   if (count(input_kind::trace) == 0) return "each run of the profiles";
@@ -105,9 +105,8 @@ std::string set_arguments(const certified_tuning& made) {
 }  // namespace
 
 std::string claim_of(const certified_tuning& made) {
-  const bool whole =
-      std::all_of(made.inputs.begin(), made.inputs.end(),
-                  [](const input_identity& input) { return input.gaps == recording_gaps{}; });
+  const bool whole = std::ranges::all_of(
+      made.inputs, [](const input_identity& input) { return input.gaps == recording_gaps{}; });
   return what_is_claimed(made) + (whole ? ""
                                         : " All this is of what was recorded, and not all was: the "
                                           "inputs say what is missing.");

@@ -149,8 +149,8 @@ TEST(ProfileTuning, GivesWhatTheTracesGive) {
     ASSERT_FALSE(traced.profiled);
     const answer expected = answer_for(traced, request);
     answers += expected.why_not.empty() ? 1 : 0;
-    over_aligned += std::any_of(traced.needs.begin(), traced.needs.end(),
-                                [](const block_need& n) { return n.closed_from != UINT64_MAX; });
+    over_aligned += std::ranges::any_of(
+        traced.needs, [](const block_need& n) { return n.closed_from != UINT64_MAX; });
     for (const given how : {given::profiles, given::both, given::one_merged_profile}) {
       const workload load = load_of(runs, as, how);
       ASSERT_TRUE(load.profiled);

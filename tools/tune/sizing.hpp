@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/counting.hpp>

@@ -52,10 +52,10 @@ std::size_t pick_from(const std::vector<std::uint64_t>& curve, std::uint64_t oth
 std::size_t knee_of(const std::vector<std::uint64_t>& curve, std::uint64_t other_rule) {
   const std::uint64_t least = curve.back();
   const std::uint64_t enough = std::min(least + least / 100 * knee_percent, other_rule);
-  const auto knee = std::find_if(curve.begin(), curve.end(),
-                                 [&](std::uint64_t bytes) { return bytes <= enough; });
+  const auto knee =
+      std::ranges::find_if(curve, [&](std::uint64_t bytes) { return bytes <= enough; });
   if (knee != curve.end()) return static_cast<std::size_t>(knee - curve.begin()) + 1;
-  return static_cast<std::size_t>(std::find(curve.begin(), curve.end(), least) - curve.begin()) + 1;
+  return static_cast<std::size_t>(std::ranges::find(curve, least) - curve.begin()) + 1;
 }
 
 tuning tune_static(const workload& load, const tuning_request& request, const progress& tell) {
@@ -76,7 +76,7 @@ tuning tune_static(const workload& load, const tuning_request& request, const pr
   }
   made.asked_classes = picked;
   made.witness = std::move(found.witness);
-  std::sort(made.witness.begin(), made.witness.end());
+  std::ranges::sort(made.witness);
   partition& best = found.best[picked - 1];
   made.bytes = best.bytes;
   if (request.borrow) {

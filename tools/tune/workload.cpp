@@ -1,10 +1,7 @@
 // tools/tune/workload.cpp. Layer: tune.
 #include "tools/tune/workload.hpp"
 
-#include <algorithm>
 #include <numeric>
-#include <stdexcept>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -178,8 +175,8 @@ workload workload_builder::finish() {
   const std::vector<block_need> found = std::move(read.needs);
   std::vector<std::size_t> by_size(found.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});
-  std::sort(by_size.begin(), by_size.end(),
-            [&](std::size_t a, std::size_t b) { return found[a].size < found[b].size; });
+  std::ranges::sort(by_size,
+                    [&](std::size_t a, std::size_t b) { return found[a].size < found[b].size; });
   std::vector<std::int32_t> place(found.size());
   read.needs.clear();
   for (const std::size_t n : by_size) {
@@ -211,8 +208,8 @@ resolution resolution_of(const std::string& word) {
 }
 
 bool has_profile(const std::vector<std::string>& files) {
-  return std::any_of(files.begin(), files.end(),
-                     [](const std::string& file) { return kind_of(file) == input_kind::profile; });
+  return std::ranges::any_of(
+      files, [](const std::string& file) { return kind_of(file) == input_kind::profile; });
 }
 
 input_workload read_inputs(const std::vector<std::string>& files, const input_request& request,

@@ -248,7 +248,7 @@ class verification {
       for (std::size_t j = in_sizes; j-- > 0 && sizes_[j].size >= each.asked;)
         misled[j] = std::min(misled[j], each.alignment);
     std::vector<std::vector<u64>> least(count + 1, std::vector<u64>(most + 1, UINT64_MAX / 4));
-    std::fill(least[count].begin(), least[count].end(), 0);
+    std::ranges::fill(least[count], 0);
     std::vector<u64> aligned_from(count + 1, 1);
     for (std::size_t i = count; i-- > 0;) {
       aligned_from[i] = std::max(aligned_from[i + 1], sizes_[i].alignment);

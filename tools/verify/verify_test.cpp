@@ -7,9 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <string>
 #include <tests/support/extent.hpp>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -64,8 +64,7 @@ std::string token_in(const std::string& path) {
   std::string token = files::read_input(path);
   token.resize(std::min(token.size(), token.find('\n')));
   if (token.ends_with('\r')) token.pop_back();
-  const bool is_plain =
-      std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  const bool is_plain = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7F; });
   if (token.size() < token_bytes_min || token.size() > token_bytes_max || !is_plain)
     throw input_error(fmt::format(
         "--token-file {}: its first line is no token: {} to {} letters, digits and signs "

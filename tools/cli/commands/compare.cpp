@@ -116,7 +116,7 @@ std::vector<measure::allocator> all_allocators(const std::vector<std::string>& w
     measure::allocator given = measure::parse_allocator("--with", text);
     // A library given by hand replaces one that was found under that name.
     const auto same =
-        std::find_if(list.begin(), list.end(), [&](const auto& a) { return a.name == given.name; });
+        std::ranges::find_if(list, [&](const auto& a) { return a.name == given.name; });
     if (same == list.end()) {
       list.push_back(std::move(given));
     } else {
@@ -128,17 +128,15 @@ std::vector<measure::allocator> all_allocators(const std::vector<std::string>& w
 
 std::vector<measure::allocator> chosen_allocators(const compare_options& options) {
   const auto wants = [&](const std::string& name) {
-    return options.only.empty() ||
-           std::find(options.only.begin(), options.only.end(), name) != options.only.end();
+    return options.only.empty() || std::ranges::find(options.only, name) != options.only.end();
   };
   const bool ashlar_required = options.only.empty() || wants("ashlar");
-  const bool ashlar_given =
-      std::any_of(options.with.begin(), options.with.end(),
-                  [](const auto& text) { return text.starts_with("ashlar="); });
+  const bool ashlar_given = std::ranges::any_of(
+      options.with, [](const auto& text) { return text.starts_with("ashlar="); });
   std::vector<measure::allocator> list =
       all_allocators(options.with, ashlar_required && !ashlar_given);
   for (const std::string& name : options.only) {
-    if (std::none_of(list.begin(), list.end(), [&](const auto& a) { return a.name == name; })) {
+    if (std::ranges::none_of(list, [&](const auto& a) { return a.name == name; })) {
       std::string known;
       for (const measure::allocator& a : list) known += (known.empty() ? "" : ", ") + a.name;
       throw command_error(status_usage, fmt::format("--only {}: not found here (found: {}); --with "
@@ -170,9 +168,9 @@ void check_preloading(const std::string& program, const std::vector<measure::all
 
 int status_of(const measure::comparison& compared) {
   if (compared.interrupted_by != 0) return 128 + compared.interrupted_by;
-  const bool any_failed = std::any_of(
-      compared.allocators.begin(), compared.allocators.end(),
-      [&](const auto& samples) { return measure::summarise(compared, samples).failed_runs > 0; });
+  const bool any_failed = std::ranges::any_of(compared.allocators, [&](const auto& samples) {
+    return measure::summarise(compared, samples).failed_runs > 0;
+  });
   return any_failed ? status_failed : 0;
 }
 

@@ -4,23 +4,28 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <ashlar/core/control_protocol.hpp>
 
+#include "tools/agent/metrics_text.hpp"
 #include "tools/cli/commands/commands.hpp"
-#include "tools/cli/commands/ctl_list.hpp"
 #include "tools/cli/commands/inspect.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/pool_report.hpp"
 #include "tools/cli/pool_statistics.hpp"
+#include "tools/cli/process_table.hpp"
+#include "tools/cli/screen.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/control/process_socket.hpp"
 #include "tools/control/request.hpp"
@@ -29,6 +34,12 @@
 
 namespace ashlar::cli {
 namespace {
+
+struct process_list {
+  std::string order = "live";  // the column by which it is sorted
+  bool once = false;
+  bool operator==(const process_list&) const = default;
+};
 
 struct ctl_options {
   std::string subject;  // the number of a process, or the path of a socket
@@ -210,16 +221,7 @@ std::string label_text(const std::string& label) {
       name.find_first_not_of(letters) != std::string::npos)
     fail_usage(
         fmt::format("--label: '{}' is no NAME=VALUE, such as service=web", printable(label)));
-  std::string value;
-  for (const char c : label.substr(equals + 1)) {
-    if (c == '\n') {
-      value += "\\n";
-      continue;
-    }
-    if (c == '"' || c == '\\') value += '\\';
-    value += c;
-  }
-  return fmt::format("{}=\"{}\"", name, value);
+  return fmt::format("{}=\"{}\"", name, agent::escaped_label(label.substr(equals + 1)));
 }
 
 // Returns: the metrics, each with these labels before its own.
@@ -248,6 +250,87 @@ int metrics_request(const ctl_options& options) {
   fmt::print("{}", with_labels(ask_process(options, "metrics"), options.labels));
   return 0;
 }
+
+// ---- the list of the user's processes, again and again ----
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds period(1000);
+/// A process that has not answered by then is counted as silent this time.
+constexpr milliseconds look_time(500);
+
+// What all processes have at one moment.
+struct moment {
+  std::chrono::steady_clock::time_point time;
+  std::map<pid_t, pool_statistics> processes;
+  std::size_t silent = 0;
+};
+
+moment look() {
+  moment now;
+  const std::vector<control::process_socket> sockets = control::sockets_of_user();
+  const std::vector<control::answer> answers =
+      control::ask_all(sockets, "stats", {.each = look_time, .all = look_time});
+  now.time = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    if (answers[i].how == control::outcome::silent) ++now.silent;
+    if (answers[i].how != control::outcome::done) continue;
+    try {
+      now.processes.emplace(sockets[i].pid,
+                            parse_pool_statistics(answers[i].text, sockets[i].name()));
+    } catch (const command_error&) {  // of another release
+      ++now.silent;
+    }
+  }
+  return now;
+}
+
+std::vector<process_row> rows_between(const moment& before, const moment& now,
+                                      std::string_view column) {
+  const double seconds = std::chrono::duration<double>(now.time - before.time).count();
+  std::vector<process_row> rows;
+  for (const auto& [pid, statistics] : now.processes) {
+    const auto earlier = before.processes.find(pid);
+    const bool is_known = earlier != before.processes.end();
+    rows.push_back(
+        row_between(is_known ? earlier->second : statistics, statistics, is_known ? seconds : 0));
+  }
+  sort_rows(rows, column);
+  return rows;
+}
+
+int print_once(const process_list& options, const std::string& json_path) {
+  const moment before = look();
+  if (!before.processes.empty()) std::this_thread::sleep_for(period);
+  const moment now = look();
+  const std::vector<process_row> rows = rows_between(before, now, options.order);
+  constexpr std::size_t no_limit = 1'000'000;
+  print_report(
+      json_path, [&] { return files::json_text(rows_json(rows, now.silent), 2); },
+      [&] { return render_rows(rows, now.silent, no_limit, no_limit, reader_glyphs()); });
+  return 0;
+}
+
+int show_on_screen(const process_list& options) {
+  const screen shown;
+  moment before = look();
+  for (;;) {
+    moment now = look();
+    const screen::size size = screen::now();
+    const std::vector<process_row> rows = rows_between(before, now, options.order);
+    screen::show(render_rows(rows, now.silent, size.columns, size.lines - 1, reader_glyphs()));
+    before = std::move(now);
+    if (!shown.rest(period)) return 0;
+  }
+}
+
+int list_processes(const process_list& options, const std::string& json_path) {
+  return options.once || !json_path.empty() || !screen::is_possible()
+             ? print_once(options, json_path)
+             : show_on_screen(options);
+}
+
+// ---- the command ----
 
 int request(const ctl_options& options) {
   if (options.request.empty())

@@ -99,7 +99,7 @@ void tell_what_has_no_name(const read_trace& before, const read_trace& after,
                            const difference_report& report, std::size_t rows) {
   std::vector<trace::call_names::lost_file> lost = before.names.lost();
   for (const auto& file : after.names.lost())
-    if (std::find(lost.begin(), lost.end(), file) == lost.end()) lost.push_back(file);
+    if (std::ranges::find(lost, file) == lost.end()) lost.push_back(file);
   std::vector<call_site> listed;
   for (const sites::compared_site& site : report.found.sites)
     if (listed.size() < rows) listed.push_back({site.after, site.calls});

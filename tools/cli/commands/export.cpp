@@ -26,6 +26,7 @@
 #include "tools/cli/trace_names.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/files/text.hpp"
 #include "tools/report/counter_tracks.hpp"
 #include "tools/report/trace_data.hpp"
 #include "tools/trace/call_names.hpp"
@@ -90,13 +91,10 @@ void write_speedscope(const trace::trace_reader& reader, const trace::trace_summ
     const std::size_t space = line.rfind(' ');
     const auto weight = std::stoull(std::string(line.substr(space + 1)));
     std::vector<std::size_t> sample;
-    for (std::size_t at = 0; at <= space;) {
-      const std::size_t end = std::min(line.find(';', at), space);
-      std::string call(line.substr(at, end - at));
-      const auto [number, is_new] = numbers.try_emplace(call, numbers.size());
-      if (is_new) frames.push_back({{"name", std::move(call)}});
+    for (const std::string_view call : files::parts_of(line.substr(0, space), ';')) {
+      const auto [number, is_new] = numbers.try_emplace(std::string(call), numbers.size());
+      if (is_new) frames.push_back({{"name", call}});
       sample.push_back(number->second);
-      at = end + 1;
     }
     samples.push_back(std::move(sample));
     weights.push_back(weight);

@@ -2,16 +2,15 @@
 // heap. Layer: cli.
 #include "tools/cli/commands/inspect.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/types.h>
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
@@ -21,10 +20,10 @@
 #include "tools/image/core_file.hpp"
 #include "tools/image/stopped_process.hpp"
 #include "tools/inspect/address_answer.hpp"
-#include "tools/inspect/call_modules.hpp"
 #include "tools/inspect/heap_reader.hpp"
 #include "tools/inspect/survey.hpp"
 #include "tools/trace/call_names.hpp"
+#include "tools/trace/symbols.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -82,6 +81,20 @@ void tell(const std::vector<std::string>& remarks) {
   for (const std::string& each : remarks) fmt::print(stderr, "ashlar: {}\n", printable(each));
 }
 
+// Returns: where the program and each library was mapped, with the build id that it had then.
+std::vector<trace::module_definition> call_modules(const image::memory_image& image) {
+  std::vector<trace::module_definition> modules;
+  for (const image::loaded_file& file : image::loaded_files(image)) {
+    std::uint64_t end = file.begin;
+    for (const image::mapping& m : image.mappings())
+      if (m.path == file.path) end = std::max(end, m.end);
+    const std::string& place = image.place_of(file.path);
+    modules.push_back({file.begin, end, file.begin - trace::lowest_address(place), place,
+                       image::build_id_at(image, file.begin)});
+  }
+  return modules;
+}
+
 // Effects: prints what `image` has. `path`: of the core; empty: it is of a process that stood
 // still.
 int look_into(const image::memory_image& image, const look_options& options,
@@ -91,7 +104,7 @@ int look_into(const image::memory_image& image, const look_options& options,
   tell(image.remarks);
   inspect::heap_contents heaps = inspect::read_heaps(image);
   inspect::file_symbols names(image);
-  trace::call_names calls(inspect::call_modules(image), {});
+  trace::call_names calls(call_modules(image), {});
   tell(names.remarks());
   const int status = heaps.broken.empty() && image.remarks.empty() ? 0 : status_failed;
   if (!options.what.empty()) {

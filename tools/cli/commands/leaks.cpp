@@ -113,8 +113,7 @@ struct held_memory {
 };
 
 std::string blocks_text(std::uint64_t bytes, std::uint64_t blocks) {
-  return fmt::format("{} in {} block{}", format_bytes(bytes), format_count(blocks),
-                     blocks == 1 ? "" : "s");
+  return fmt::format("{} in {}", format_bytes(bytes), counted(blocks, "block"));
 }
 
 // `look` is null where nobody was to look. Throws: trace_error.
@@ -218,10 +217,10 @@ struct leaks {
     }
     // Processes of one program miss the same.
     for (std::string& path : held.without_lines)
-      if (std::find(without_lines.begin(), without_lines.end(), path) == without_lines.end())
+      if (std::ranges::find(without_lines, path) == without_lines.end())
         without_lines.push_back(std::move(path));
     for (auto& file : held.lost)
-      if (std::find(lost.begin(), lost.end(), file) == lost.end()) lost.push_back(std::move(file));
+      if (std::ranges::find(lost, file) == lost.end()) lost.push_back(std::move(file));
   }
 };
 
@@ -305,7 +304,7 @@ leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::ui
                const looks& of, const leak_options& options) {
   leaks found;
   auto results = recorder.results();
-  std::sort(results.begin(), results.end(), [&](const auto& a, const auto& b) {
+  std::ranges::sort(results, [&](const auto& a, const auto& b) {
     return std::pair(a.pid != own, a.pid) < std::pair(b.pid != own, b.pid);
   });
   for (const auto& result : results) {

@@ -224,8 +224,7 @@ std::string why_no_process(const record_options& options, const recording_index&
   if (options.only.empty() || index.processes.empty()) return {};
   std::vector<std::string> others;
   for (const recorded_process& p : index.processes)
-    if (std::find(others.begin(), others.end(), p.name()) == others.end())
-      others.push_back(p.name());
+    if (std::ranges::find(others, p.name()) == others.end()) others.push_back(p.name());
   return fmt::format("no process that --only names ran; these did: {}",
                      printable(fmt::format("{}", fmt::join(others, ", "))));
 }

@@ -106,8 +106,8 @@ class scripts_of_targets {
 
 int status_of(const replay_report& report) {
   if (report.stopped_by != 0) return 128 + report.stopped_by;
-  const bool any_failed = std::any_of(report.outcomes.begin(), report.outcomes.end(),
-                                      [](const replay_outcome& o) { return o.faults.any(); });
+  const bool any_failed =
+      std::ranges::any_of(report.outcomes, [](const replay_outcome& o) { return o.faults.any(); });
   return any_failed ? status_failed : 0;
 }
 

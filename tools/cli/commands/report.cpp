@@ -233,8 +233,7 @@ int text_report(const report_options& options) {
   };
   print_report(options.json_path, json, text, option_of_path(options.format));
   for (const std::string& file : pass.without_lines())
-    if (std::find(report.without_lines.begin(), report.without_lines.end(), file) ==
-        report.without_lines.end())
+    if (std::ranges::find(report.without_lines, file) == report.without_lines.end())
       report.without_lines.push_back(file);
   tell_missing_names(names.lost(), report.without_lines);
   return 0;
@@ -291,7 +290,7 @@ nlohmann::json tree_data(const report_options& options, const chosen_trace& chos
         fmt::format("--pools, --compare and --replay are of one process: name its trace, as '{}'",
                     chosen.path));
   std::vector<std::size_t> places = places_by_bytes(*chosen.tree);
-  places.erase(std::find(places.begin(), places.end(), chosen.place));
+  places.erase(std::ranges::find(places, chosen.place));
   places.insert(places.begin(), chosen.place);
   places.resize(std::min(places.size(), pages_max));
   nlohmann::json pages = nlohmann::json::array();

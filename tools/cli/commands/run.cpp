@@ -108,7 +108,7 @@ collected_statistics collect(const std::string& folder, pid_t pid, const std::st
       }
     }
   }
-  std::sort(collected.others.begin(), collected.others.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(collected.others, [](const auto& a, const auto& b) {
     return a.total.peak_bytes_in_use > b.total.peak_bytes_in_use;
   });
   return collected;

@@ -57,8 +57,8 @@ std::string render(const tune::pool_use& use, bool borrow, std::uint64_t percent
 
 // Whether what passes is nowhere more than a bound.
 bool perhaps_enough(const tune::pool_use& use, std::uint64_t percent) {
-  return std::none_of(use.classes.begin(), use.classes.end(),
-                      [&](const tune::class_use& c) { return c.passes(percent) && !c.at_most; });
+  return std::ranges::none_of(
+      use.classes, [&](const tune::class_use& c) { return c.passes(percent) && !c.at_most; });
 }
 
 struct found_use {

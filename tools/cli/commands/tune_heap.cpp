@@ -2,7 +2,6 @@
 // heap's classes out. Layer: cli.
 
 #include <cmath>
-#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>

@@ -80,7 +80,7 @@ int profile_command(const profile_options& options) {
     progress_line line;
     for (std::size_t n = 0; n < inputs.size(); ++n) {
       line.tell("merging", static_cast<double>(n) / static_cast<double>(inputs.size()));
-      if (std::find(traces.begin(), traces.end(), inputs[n]) == traces.end())
+      if (std::ranges::find(traces, inputs[n]) == traces.end())
         merge(all, profiling::read_profile(inputs[n]));
       else
         merge(all, profiling::profile_of(*open_trace(inputs[n])));
