@@ -45,6 +45,9 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
   for (auto& [text, each] : lines) {
     const bool is_kept = each.at_end * 100 >= each.allocated * fitting;
     const auto percent = static_cast<double>(is_kept ? percent_of_run : rising_percent);
+    // A slope may say more than there is.
+    each.of.bytes_saved_at_end =
+        std::min(each.of.bytes_saved_at_end, is_kept ? each.at_end : run.peak_bytes);
     const auto bytes = static_cast<double>(each.of.bytes_saved_at_end);
     if (each.of.bytes_saved_at_end < least_bytes ||
         bytes * 100 < percent * static_cast<double>(run.peak_bytes))

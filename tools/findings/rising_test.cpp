@@ -34,8 +34,9 @@ TEST(Rising, WhatIsNeverFreedIsALeakAndTheRestRises) {
   rank(found);
   EXPECT_EQ(found[0].kind, finding_kind::leak);
   EXPECT_EQ(found[0].calls[found[0].owner].function, "lost");
-  EXPECT_EQ(found[0].bytes_saved_at_end, 100'000u);
+  EXPECT_EQ(found[0].bytes_saved_at_end, 96'000u) << "the slope says more than is held";
   EXPECT_EQ(found[1].kind, finding_kind::rising);
+  EXPECT_EQ(found[1].bytes_saved_at_end, 100'000u);
 }
 
 TEST(Rising, OneLineWithSeveralCallersIsOneFinding) {
@@ -64,7 +65,7 @@ TEST(Rising, ComesBeforeWhatSavesMore) {
   slack.kind = finding_kind::slack;
   slack.bytes_saved_at_peak = 9'000'000;
   std::vector<finding> all{slack, pins};
-  for (finding& each : rising_findings({2, {site("lost", 100'000, 100'000, 100'000)}}, {1, 1}))
+  for (finding& each : rising_findings({2, {site("lost", 100'000, 100'000, 100'000)}}, {1, 100'000}))
     all.push_back(each);
   rank(all);
   EXPECT_EQ(all[0].kind, finding_kind::leak);
