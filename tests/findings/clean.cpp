@@ -28,7 +28,7 @@ struct answer {
   std::size_t size = 0;
 };
 
-static void run() {
+PROGRAM(cache) {
   std::mt19937 random(6);
   std::vector<answer> cache(1000);
   std::size_t held = 0;
@@ -48,8 +48,7 @@ static void run() {
 }  // namespace cache
 
 // few_pages_pinned: Some blocks keep some pages, but fewer than would be worth a change.
-namespace few_pages_pinned {
-static void run() {
+PROGRAM(few_pages_pinned) {
   std::vector<std::unique_ptr<int>> kept(120);
   std::vector<std::unique_ptr<char[]>> rows(40'000);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -64,11 +63,8 @@ static void run() {
   std::printf("%ld\n", sum);
 }
 
-}  // namespace few_pages_pinned
-
 // graph: Shortest ways in a graph that is two arrays, with queues that are used again.
-namespace graph {
-static void run() {
+PROGRAM(graph) {
   constexpr unsigned nodes = 20'000;
   std::mt19937 random(5);
   std::vector<unsigned> begin(nodes + 1);
@@ -95,11 +91,8 @@ static void run() {
   std::printf("%ld\n", all);
 }
 
-}  // namespace graph
-
 // half_stays: Half of what was read goes, and the rest fills its pages well enough.
-namespace half_stays {
-static void run() {
+PROGRAM(half_stays) {
   std::vector<std::unique_ptr<char[]>> kept(25'000);
   std::vector<std::unique_ptr<char[]>> read(25'000);
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -113,8 +106,6 @@ static void run() {
     for (const auto& each : kept) sum += each[0];
   std::printf("%ld\n", sum);
 }
-
-}  // namespace half_stays
 
 // interpreter: A small interpreter: values of any size that die in no order, on a heap of its own use of which is mixed.
 namespace interpreter {
@@ -145,7 +136,7 @@ static std::unique_ptr<object> evaluate(std::mt19937& random) {
   }
 }
 
-static void run() {
+PROGRAM(interpreter) {
   std::mt19937 random(7);
   std::vector<std::unique_ptr<object>> variables(50);
   int live = 0;
@@ -181,7 +172,7 @@ static std::size_t names(const value& v) {
   return all;
 }
 
-static void run() {
+PROGRAM(json_in_arena) {
   std::size_t all = 0;
   for (int document = 0; document < 20; ++document) {
     std::pmr::monotonic_buffer_resource memory(64 * 1024);
@@ -202,7 +193,7 @@ struct account {
   char name[40] = {};
 };
 
-static void run() {
+PROGRAM(kept_first) {
   std::vector<std::unique_ptr<account>> accounts(1'500);
   for (auto& each : accounts) each = std::make_unique<account>();
   std::vector<std::unique_ptr<char[]>> lines(50'000);
@@ -229,7 +220,7 @@ static long blurred(const std::vector<unsigned char>& image, std::size_t width) 
   return std::accumulate(copy.begin(), copy.end(), 0L);
 }
 
-static void run() {
+PROGRAM(large_buffers) {
   std::vector<unsigned char> image(6u << 20, 7);
   long sum = blurred(image, 2048);
   // As a reader of files does that knows the size: a little more than it gets.
@@ -253,8 +244,7 @@ static void run() {
 }  // namespace large_buffers
 
 // library_calls: What the C and C++ libraries allocate for themselves, which no line of the program can change.
-namespace library_calls {
-static void run() {
+PROGRAM(library_calls) {
   long all = 0;
   for (int i = 0; i < 1500; ++i) {
     std::FILE* const file = std::fopen("/dev/null", "w");
@@ -277,11 +267,8 @@ static void run() {
   std::printf("%ld\n", all);
 }
 
-}  // namespace library_calls
-
 // log_reader: Reads lines into one string, and keeps sums by a code: the usual filter of a log.
-namespace log_reader {
-static void run() {
+PROGRAM(log_reader) {
   const std::string path = "log_reader.txt";
   {
     std::ofstream out(path);
@@ -297,8 +284,6 @@ static void run() {
   std::printf("%ld\n", by_code[200]);
 }
 
-}  // namespace log_reader
-
 // matrices: Dense arithmetic: a few large blocks that live long.
 namespace matrices {
 using matrix = std::vector<double>;
@@ -313,7 +298,7 @@ static void multiply(const matrix& a, const matrix& b, matrix& to) {
     }
 }
 
-static void run() {
+PROGRAM(matrices) {
   matrix a(n * n, 0.5);
   matrix b(n * n, 0.001);
   matrix c(n * n);
@@ -327,8 +312,7 @@ static void run() {
 }  // namespace matrices
 
 // some_of_its_own: One line makes all blocks, and some of them stay. Pages of its own would not help: they would look the same.
-namespace some_of_its_own {
-static void run() {
+PROGRAM(some_of_its_own) {
   std::vector<std::unique_ptr<char[]>> records(50'000);
   for (std::size_t i = 0; i < records.size(); ++i) {
     records[i] = std::make_unique<char[]>(100 + i * 13 % 250);
@@ -342,11 +326,8 @@ static void run() {
   std::printf("%ld\n", sum);
 }
 
-}  // namespace some_of_its_own
-
 // teardown_in_any_order: All blocks go in any order at the end. For a moment few of them keep many pages, but nothing stays.
-namespace teardown_in_any_order {
-static void run() {
+PROGRAM(teardown_in_any_order) {
   std::mt19937 random(3);
   std::vector<std::unique_ptr<char[]>> all(60'000);
   long sum = 0;
@@ -361,11 +342,8 @@ static void run() {
   std::printf("%ld\n", sum);
 }
 
-}  // namespace teardown_in_any_order
-
 // threads_started: Starts a thread for each of many small works: what a thread needs is the library's.
-namespace threads_started {
-static void run() {
+PROGRAM(threads_started) {
   std::atomic<long> sum{0};
   for (int i = 0; i < 1200; ++i) {
     std::thread worker([&sum, i] { sum += i; });
@@ -374,8 +352,6 @@ static void run() {
   std::printf("%ld\n", sum.load());
 }
 
-}  // namespace threads_started
-
 // waves: Work comes in waves. Between two of them few blocks keep many pages, and the next wave uses these.
 namespace waves {
 struct worker {
@@ -383,7 +359,7 @@ struct worker {
   long done = 0;
 };
 
-static void run() {
+PROGRAM(waves) {
   std::mt19937 random(5);
   std::vector<std::unique_ptr<worker>> workers(1'000);
   std::vector<std::unique_ptr<char[]>> work(30'000);
@@ -413,7 +389,7 @@ struct measurement {
   std::unique_ptr<char[]> bytes;
 };
 
-static void run() {
+PROGRAM(window) {
   static std::array<measurement, 20'000> window;
   long sum = 0;
   for (std::size_t i = 0; i < 70'000; ++i) {
@@ -428,8 +404,7 @@ static void run() {
 }  // namespace window
 
 // word_count: Counts words of a text in memory: views into the text, a table that was told its size.
-namespace word_count {
-static void run() {
+PROGRAM(word_count) {
   std::string text;
   text.reserve(2'000'000);
   for (int i = 0; i < 200'000; ++i)
@@ -446,11 +421,8 @@ static void run() {
   std::printf("%td\n", different);
 }
 
-}  // namespace word_count
-
 // workers: Threads that work on parts of one array, each with scratch memory of its own that it keeps.
-namespace workers {
-static void run() {
+PROGRAM(workers) {
   std::vector<int> all(400'000);
   std::iota(all.begin(), all.end(), 0);
   std::vector<long> sums(4);
@@ -469,30 +441,4 @@ static void run() {
   }
   for (std::thread& t : threads) t.join();
   std::printf("%ld\n", std::accumulate(sums.begin(), sums.end(), 0L));
-}
-
-}  // namespace workers
-
-static const struct program programs[] = {
-    {"cache", cache::run},
-    {"few_pages_pinned", few_pages_pinned::run},
-    {"graph", graph::run},
-    {"half_stays", half_stays::run},
-    {"interpreter", interpreter::run},
-    {"json_in_arena", json_in_arena::run},
-    {"kept_first", kept_first::run},
-    {"large_buffers", large_buffers::run},
-    {"library_calls", library_calls::run},
-    {"log_reader", log_reader::run},
-    {"matrices", matrices::run},
-    {"some_of_its_own", some_of_its_own::run},
-    {"teardown_in_any_order", teardown_in_any_order::run},
-    {"threads_started", threads_started::run},
-    {"waves", waves::run},
-    {"window", window::run},
-    {"word_count", word_count::run},
-    {"workers", workers::run},
-};
-int main(int argc, char** argv) {
-  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
 }

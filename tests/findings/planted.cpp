@@ -23,8 +23,7 @@
 #include "programs.h"
 
 // growth_at_peak: One large vector, whose last copy is the peak of the program.
-namespace growth_at_peak {
-static void run() {
+PROGRAM(growth_at_peak) {
   std::vector<double> samples;
   for (int i = 0; i < 1'200'000; ++i) {
     samples.push_back(0.5 * i);  // planted: growth
@@ -33,8 +32,6 @@ static void run() {
   for (const double s : samples) sum += s;
   std::printf("%.0f\n", sum);
 }
-
-}  // namespace growth_at_peak
 
 // growth_copied: Elements that can only be copied: each step of the vector copies their blocks, too.
 namespace growth_copied {
@@ -53,7 +50,7 @@ class name {
   char* text_;
 };
 
-static void run() {
+PROGRAM(growth_copied) {
   std::size_t all = 0;
   for (int round = 0; round < 300; ++round) {
     std::vector<name> names;
@@ -66,8 +63,7 @@ static void run() {
 }  // namespace growth_copied
 
 // growth_rehash: Sets of numbers whose table grows with them.
-namespace growth_rehash {
-static void run() {
+PROGRAM(growth_rehash) {
   std::size_t all = 0;
   for (int round = 0; round < 60; ++round) {
     std::unordered_set<int> seen;
@@ -79,11 +75,8 @@ static void run() {
   std::printf("%zu\n", all);
 }
 
-}  // namespace growth_rehash
-
 // growth_rows: Reads rows of numbers, each into a vector that nobody told the size.
-namespace growth_rows {
-static void run() {
+PROGRAM(growth_rows) {
   std::vector<std::vector<int>> rows;
   rows.reserve(1500);
   for (int row = 0; row < 1500; ++row) {
@@ -95,8 +88,6 @@ static void run() {
   }
   std::printf("%zu rows\n", rows.size());
 }
-
-}  // namespace growth_rows
 
 // growth_text: Puts pages together, character by character.
 namespace growth_text {
@@ -112,7 +103,7 @@ static std::string escaped(const char* text) {
   return out;
 }
 
-static void run() {
+PROGRAM(growth_text) {
   std::size_t all = 0;
   for (int i = 0; i < 3000; ++i)
     all += escaped(
@@ -158,7 +149,7 @@ class channel {
   std::condition_variable changed_;
 };
 
-static void run() {
+PROGRAM(handoff_queue) {
   constexpr int messages = 20'000;
   channel to_reader;
   long sum = 0;
@@ -186,7 +177,7 @@ static std::string line_of(int number) {
          std::to_string(number);  // planted: handoff
 }
 
-static void run() {
+PROGRAM(handoff_text) {
   std::size_t all = 0;
   std::thread reader([&] {
     for (int i = 0; i < lines; ++i) {
@@ -214,7 +205,7 @@ struct state {
   std::unique_ptr<double[]> cells;
 };
 
-static void run() {
+PROGRAM(hot_loop) {
   std::vector<std::string> kept;
   kept.reserve(70'000);
   double sum = 0;
@@ -239,7 +230,7 @@ struct task {
   int weight;
 };
 
-static void run() {
+PROGRAM(nodes_list) {
   std::mt19937 random(2);
   std::list<task> tasks;
   long done = 0;
@@ -263,7 +254,7 @@ struct session {
   int requests = 0;
 };
 
-static void run() {
+PROGRAM(nodes_map) {
   std::mt19937 random(1);
   std::map<unsigned, session> sessions;
   for (int i = 0; i < 60'000; ++i) {
@@ -287,7 +278,7 @@ struct setting {
   setting* next = nullptr;
 };
 
-static void run() {
+PROGRAM(pins_at_end) {
   setting* all = nullptr;
   std::vector<std::unique_ptr<char[]>> lines(40'000);
   for (int i = 0; i < 40'000; ++i) {
@@ -309,7 +300,7 @@ struct entry {
   std::size_t size = 0;
 };
 
-static void run() {
+PROGRAM(pins_cache) {
   std::vector<entry> cache(1'200);
   std::vector<std::unique_ptr<char[]>> parts(48'000);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -367,7 +358,7 @@ static std::unique_ptr<element> read(int document) {
   return root;
 }
 
-static void run() {
+PROGRAM(pins_index) {
   entries.reserve(3'000);
   std::vector<std::unique_ptr<element>> documents;
   documents.reserve(100);
@@ -398,7 +389,7 @@ static const char* intern(std::string_view name) {
   return names.emplace_back(kept);
 }
 
-static void run() {
+PROGRAM(pins_interned) {
   names.reserve(4000);
   std::vector<std::unique_ptr<char[]>> tokens;
   tokens.reserve(60'000);
@@ -425,7 +416,7 @@ struct result {
   int first;
 };
 
-static void run() {
+PROGRAM(pins_second_phase) {
   std::vector<std::unique_ptr<result>> results;
   results.reserve(2'000);
   std::vector<std::unique_ptr<char[]>> cells(60'000);
@@ -456,7 +447,7 @@ struct particle {
   int age = 0;
 };
 
-static void run() {
+PROGRAM(pool_particles) {
   std::mt19937 random(3);
   std::vector<std::unique_ptr<particle>> all(500);
   long ages = 0;
@@ -476,8 +467,7 @@ static void run() {
 }  // namespace pool_particles
 
 // rising_cache: A cache without a bound. Entries are dropped at times, and all of it at the end, so it is no leak.
-namespace rising_cache {
-static void run() {
+PROGRAM(rising_cache) {
   std::map<int, std::string> pages;
   std::size_t sent = 0;
   for (int i = 0; i < 300; ++i) {
@@ -488,8 +478,6 @@ static void run() {
   }
   std::printf("%zu\n", sent);
 }
-
-}  // namespace rising_cache
 
 // several_index: Builds an index of words: a key for each look-up, postings that grow, a document that is freed at once.
 namespace several_index {
@@ -509,7 +497,7 @@ static token* tokens_of(int document) {
   return list;
 }
 
-static void run() {
+PROGRAM(several_index) {
   std::unordered_map<std::string, std::vector<int>> index;
   index.reserve(1000);
   for (int word = 0; word < 400; ++word)
@@ -558,7 +546,7 @@ static void read_requests() {
   }
 }
 
-static void run() {
+PROGRAM(several_server) {
   std::thread reader(read_requests);
   std::mt19937 random(4);
   std::vector<std::unique_ptr<connection>> connections(400);
@@ -583,8 +571,7 @@ static void run() {
 
 // slack_text: Texts of a round number of characters, and the zero behind them.
 /* allocator: ashlar */
-namespace slack_text {
-static void run() {
+PROGRAM(slack_text) {
   std::vector<std::unique_ptr<char[]>> all;
   all.reserve(2000);
   for (int i = 0; i < 2000; ++i) {
@@ -594,11 +581,8 @@ static void run() {
   std::printf("%zu\n", all.size());
 }
 
-}  // namespace slack_text
-
 // temporary_far: A buffer for each round, during which the round makes a few more that it keeps.
-namespace temporary_far {
-static void run() {
+PROGRAM(temporary_far) {
   std::vector<std::string> kept;
   kept.reserve(30'000);
   for (int round = 0; round < 3000; ++round) {
@@ -612,11 +596,8 @@ static void run() {
   std::_Exit(0);
 }
 
-}  // namespace temporary_far
-
 // temporary_key: Counts words by a key that is put together anew for each.
-namespace temporary_key {
-static void run() {
+PROGRAM(temporary_key) {
   std::unordered_map<std::string, int> counts;
   counts["the table of all the words/number 0"] = 0;
   long found = 0;
@@ -628,11 +609,8 @@ static void run() {
   std::printf("%ld\n", found);
 }
 
-}  // namespace temporary_key
-
 // temporary_stream: A stream for each record, only to put a few numbers together.
-namespace temporary_stream {
-static void run() {
+PROGRAM(temporary_stream) {
   std::size_t all = 0;
   for (int i = 0; i < 4000; ++i) {
     std::ostringstream line;
@@ -642,8 +620,6 @@ static void run() {
   }
   std::printf("%zu\n", all);
 }
-
-}  // namespace temporary_stream
 
 // together_document: Parses a document into a tree, looks at it, and frees it node by node.
 namespace together_document {
@@ -672,7 +648,7 @@ static int count(const element* e) {
   return all;
 }
 
-static void run() {
+PROGRAM(together_document) {
   int all = 0;
   for (int document = 0; document < 40; ++document) {
     int budget = 800;
@@ -691,7 +667,7 @@ struct shape {
   int layer = 0;
 };
 
-static void run() {
+PROGRAM(together_some_early) {
   std::size_t all = 0;
   for (int frame = 0; frame < 100; ++frame) {
     std::list<shape> scene;
@@ -707,8 +683,7 @@ static void run() {
 }  // namespace together_some_early
 
 // untouched_reserve: A log in memory that reserves what the longest day may need, and a day is short.
-namespace untouched_reserve {
-static void run() {
+PROGRAM(untouched_reserve) {
   std::string log;
   log.reserve(32u << 20);  // planted: untouched
   for (int i = 0; i < 20'000; ++i) {
@@ -716,8 +691,6 @@ static void run() {
   }
   std::printf("%zu\n", log.size());
 }
-
-}  // namespace untouched_reserve
 
 // untouched_threads: Each worker has a buffer for the largest message that there may be.
 namespace untouched_threads {
@@ -733,7 +706,7 @@ static long work(int worker) {
   return sum;
 }
 
-static void run() {
+PROGRAM(untouched_threads) {
   long sums[4] = {};
   std::vector<std::jthread> workers;
   for (int i = 0; i < 4; ++i) workers.emplace_back([&sums, i] { sums[i] = work(i); });
@@ -742,36 +715,3 @@ static void run() {
 }
 
 }  // namespace untouched_threads
-
-static const struct program programs[] = {
-    {"growth_at_peak", growth_at_peak::run},
-    {"growth_copied", growth_copied::run},
-    {"growth_rehash", growth_rehash::run},
-    {"growth_rows", growth_rows::run},
-    {"growth_text", growth_text::run},
-    {"handoff_queue", handoff_queue::run},
-    {"handoff_text", handoff_text::run},
-    {"hot_loop", hot_loop::run},
-    {"nodes_list", nodes_list::run},
-    {"nodes_map", nodes_map::run},
-    {"pins_at_end", pins_at_end::run},
-    {"pins_cache", pins_cache::run},
-    {"pins_index", pins_index::run},
-    {"pins_interned", pins_interned::run},
-    {"pins_second_phase", pins_second_phase::run},
-    {"pool_particles", pool_particles::run},
-    {"rising_cache", rising_cache::run},
-    {"several_index", several_index::run},
-    {"several_server", several_server::run},
-    {"slack_text", slack_text::run},
-    {"temporary_far", temporary_far::run},
-    {"temporary_key", temporary_key::run},
-    {"temporary_stream", temporary_stream::run},
-    {"together_document", together_document::run},
-    {"together_some_early", together_some_early::run},
-    {"untouched_reserve", untouched_reserve::run},
-    {"untouched_threads", untouched_threads::run},
-};
-int main(int argc, char** argv) {
-  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
-}
