@@ -25,44 +25,6 @@ PROGRAM(bounded_cache) {
   printf("%c%c\n", cache[0][0], table[0][0]);
 }
 
-// editor: A text editor's buffer: one block with a gap, which doubles when it is full; undo steps of any length.
-struct buffer {
-  char* bytes;
-  size_t used, room;
-};
-
-static void insert(struct buffer* b, const char* text, size_t n) {
-  if (b->used + n > b->room) {
-    b->room = 2 * (b->used + n);
-    b->bytes = got(realloc(b->bytes, b->room));
-  }
-  memcpy(b->bytes + b->used, text, n);
-  b->used += n;
-}
-
-PROGRAM(editor) {
-  enum { steps = 400 };
-  struct buffer text = {0};
-  char* undo[steps] = {0};
-  unsigned long place = 7;
-  for (int i = 0; i < 30000; ++i) {
-    char word[64];
-    const int n = snprintf(word, sizeof word, "word %d of a long text ", i);
-    insert(&text, word, (size_t)n);
-    place = place * 1103515245u + 12345u;
-    if (place / 65536 % 8 == 0) {
-      char** const step = &undo[place / 1048576 % steps];
-      const size_t length = (size_t)(n + (int)(place / 65536 % 100));
-      free(*step);
-      *step = got(malloc(length));
-      memset(*step, 0, length);
-    }
-  }
-  printf("%zu\n", text.used);
-  for (int i = 0; i < steps; ++i) free(undo[i]);
-  free(text.bytes);
-}
-
 // large_ones_stay: What stays are whole pages: each keeps itself, and nothing else.
 PROGRAM(large_ones_stay) {
   enum { rows = 30000, tiles = 600 };
@@ -128,7 +90,7 @@ PROGRAM(notes_in_pool) {
   printf("%ld\n", sum);
 }
 
-// pages_on_glibc: As slack_pages.c, but on glibc: 4112 bytes have a block of 4128 there, and 16 bytes less save 16.
+// pages_on_glibc: As pages of a file with a header each, but on glibc: 4112 bytes have a block of 4128 there, and 16 bytes less save 16.
 struct cached_page {
   struct cached_page* next;
   unsigned long number;

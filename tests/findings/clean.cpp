@@ -7,45 +7,16 @@
 #include <cstring>
 #include <ctime>
 #include <deque>
-#include <fstream>
-#include <locale>
 #include <memory>
 #include <memory_resource>
 #include <numeric>
 #include <random>
 #include <regex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "programs.h"
-
-// cache: Answers of many sizes in a bounded cache: blocks live as long as they are of use, in no order.
-namespace cache {
-struct answer {
-  std::unique_ptr<char[]> bytes;
-  std::size_t size = 0;
-};
-
-PROGRAM(cache) {
-  std::mt19937 random(6);
-  std::vector<answer> cache(1000);
-  std::size_t held = 0;
-  for (int i = 0; i < 40'000; ++i) {
-    answer& slot = cache[random() % cache.size()];
-    if (slot.size != 0 && random() % 3 != 0) continue;  // it is there
-    held -= slot.size;
-    slot.bytes.reset();
-    slot.size = 20 + random() % 3000;
-    slot.bytes = std::make_unique<char[]>(slot.size);
-    slot.bytes[0] = 1;
-    held += slot.size;
-  }
-  std::printf("%s\n", held != 0 ? "held" : "none");
-}
-
-}  // namespace cache
 
 // few_pages_pinned: Some blocks keep some pages, but fewer than would be worth a change.
 PROGRAM(few_pages_pinned) {
@@ -61,34 +32,6 @@ PROGRAM(few_pages_pinned) {
   for (int round = 0; round < 20'000; ++round)
     for (const auto& each : kept) sum += each ? *each : 0;
   std::printf("%ld\n", sum);
-}
-
-// graph: Shortest ways in a graph that is two arrays, with queues that are used again.
-PROGRAM(graph) {
-  constexpr unsigned nodes = 20'000;
-  std::mt19937 random(5);
-  std::vector<unsigned> begin(nodes + 1);
-  for (unsigned i = 0; i <= nodes; ++i) begin[i] = i * 4;
-  std::vector<unsigned> to(nodes * 4);
-  for (unsigned& t : to) t = static_cast<unsigned>(random() % nodes);
-  std::vector<unsigned> queue;
-  std::vector<int> distance;
-  queue.reserve(nodes);
-  distance.reserve(nodes);
-  long all = 0;
-  for (unsigned start = 0; start < 30; ++start) {
-    queue.assign(1, start);
-    distance.assign(nodes, -1);
-    distance[start] = 0;
-    for (std::size_t at = 0; at < queue.size(); ++at)
-      for (unsigned e = begin[queue[at]]; e < begin[queue[at] + 1]; ++e)
-        if (distance[to[e]] < 0) {
-          distance[to[e]] = distance[queue[at]] + 1;
-          queue.push_back(to[e]);
-        }
-    all += distance[queue.back()];
-  }
-  std::printf("%ld\n", all);
 }
 
 // half_stays: Half of what was read goes, and the rest fills its pages well enough.
@@ -185,32 +128,6 @@ PROGRAM(json_in_arena) {
 
 }  // namespace json_in_arena
 
-// kept_first: What stays is made first, so it lies together, and the rest leaves whole pages.
-namespace kept_first {
-struct account {
-  int number = 0;
-  long sum = 0;
-  char name[40] = {};
-};
-
-PROGRAM(kept_first) {
-  std::vector<std::unique_ptr<account>> accounts(1'500);
-  for (auto& each : accounts) each = std::make_unique<account>();
-  std::vector<std::unique_ptr<char[]>> lines(50'000);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    lines[i] = std::make_unique<char[]>(96 + i % 11 * 16);
-    lines[i][0] = 1;
-    accounts[i % accounts.size()]->sum += lines[i][0];
-  }
-  for (auto& line : lines) line.reset();
-  long sum = 0;
-  for (int round = 0; round < 2'000; ++round)
-    for (const auto& each : accounts) sum += each->sum;
-  std::printf("%ld\n", sum);
-}
-
-}  // namespace kept_first
-
 // large_buffers: Large blocks that are used: an image, a file that is read whole, a vector that doubles, a ring of buffers, and a temporary copy that is given back at once.
 namespace large_buffers {
 static long blurred(const std::vector<unsigned char>& image, std::size_t width) {
@@ -265,23 +182,6 @@ PROGRAM(library_calls) {
     all += std::localtime(&now)->tm_mday;
   }
   std::printf("%ld\n", all);
-}
-
-// log_reader: Reads lines into one string, and keeps sums by a code: the usual filter of a log.
-PROGRAM(log_reader) {
-  const std::string path = "log_reader.txt";
-  {
-    std::ofstream out(path);
-    for (int i = 0; i < 30'000; ++i)
-      out << "GET /a/page/of/a/site/" << i << " HTTP/1.1 " << 200 + i % 5 << '\n';
-  }
-  std::array<long, 600> by_code{};
-  std::ifstream in(path);
-  std::string line;
-  while (std::getline(in, line))
-    ++by_code[static_cast<std::size_t>(std::stoi(line.substr(line.size() - 3)))];
-  std::remove(path.c_str());
-  std::printf("%ld\n", by_code[200]);
 }
 
 // matrices: Dense arithmetic: a few large blocks that live long.
@@ -402,43 +302,3 @@ PROGRAM(window) {
 }
 
 }  // namespace window
-
-// word_count: Counts words of a text in memory: views into the text, a table that was told its size.
-PROGRAM(word_count) {
-  std::string text;
-  text.reserve(2'000'000);
-  for (int i = 0; i < 200'000; ++i)
-    text.append("word").append(1, static_cast<char>('a' + i % 26)).append(" ");
-  std::vector<std::string_view> words;
-  words.reserve(200'000);
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = rest.find(' ');
-    words.push_back(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-  }
-  std::sort(words.begin(), words.end());
-  const auto different = std::unique(words.begin(), words.end()) - words.begin();
-  std::printf("%td\n", different);
-}
-
-// workers: Threads that work on parts of one array, each with scratch memory of its own that it keeps.
-PROGRAM(workers) {
-  std::vector<int> all(400'000);
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<long> sums(4);
-  std::vector<std::thread> threads;
-  threads.reserve(sums.size());
-  for (std::size_t t = 0; t < sums.size(); ++t) {
-    threads.emplace_back([&, t] {
-      std::vector<int> scratch;
-      scratch.reserve(1000);
-      for (std::size_t at = t * 100'000; at < (t + 1) * 100'000; at += 1000) {
-        scratch.assign(all.begin() + static_cast<long>(at),
-                       all.begin() + static_cast<long>(at) + 1000);
-        for (const int n : scratch) sums[t] += n % 7;
-      }
-    });
-  }
-  for (std::thread& t : threads) t.join();
-  std::printf("%ld\n", std::accumulate(sums.begin(), sums.end(), 0L));
-}

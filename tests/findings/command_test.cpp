@@ -146,13 +146,6 @@ TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   has(done({"report", "--text", "--rows", "1", "run.atrace"}), "\n2 more (--rows 3 lists them)\n");
 }
 
-TEST_F(Findings, ThePageHasThem) {
-  record("temporary_buffer", "planted_c");
-  const json data = json::parse(done({"report", "--json", "run.atrace"}));
-  ASSERT_EQ(data["findings"]["findings"].size(), 1u);
-  EXPECT_EQ(data["findings"]["findings"][0]["kind"], "temporary");
-}
-
 TEST_F(Findings, WhatNobodyTouchesIsToldAsAddressSpace) {
   if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   if (::access("/proc/self/pagemap", R_OK) != 0) GTEST_SKIP() << "the system does not tell";

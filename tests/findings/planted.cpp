@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <list>
 #include <map>
 #include <memory>
@@ -14,10 +13,8 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "programs.h"
@@ -61,33 +58,6 @@ PROGRAM(growth_copied) {
 }
 
 }  // namespace growth_copied
-
-// growth_rehash: Sets of numbers whose table grows with them.
-PROGRAM(growth_rehash) {
-  std::size_t all = 0;
-  for (int round = 0; round < 60; ++round) {
-    std::unordered_set<int> seen;
-    for (int i = 0; i < 3000; ++i) {
-      seen.insert(i * (round + 1));  // planted: together
-    }
-    all += seen.size();
-  }
-  std::printf("%zu\n", all);
-}
-
-// growth_rows: Reads rows of numbers, each into a vector that nobody told the size.
-PROGRAM(growth_rows) {
-  std::vector<std::vector<int>> rows;
-  rows.reserve(1500);
-  for (int row = 0; row < 1500; ++row) {
-    std::vector<int> numbers;
-    for (int i = 0; i < 40; ++i) {
-      numbers.push_back(row * i);  // planted: growth
-    }
-    rows.push_back(std::move(numbers));
-  }
-  std::printf("%zu rows\n", rows.size());
-}
 
 // growth_text: Puts pages together, character by character.
 namespace growth_text {
@@ -167,37 +137,6 @@ PROGRAM(handoff_queue) {
 
 }  // namespace handoff_queue
 
-// handoff_text: Lines of text that one thread makes and another one counts.
-namespace handoff_text {
-constexpr int lines = 12'000;
-static std::atomic<std::string*> slot;
-
-static std::string line_of(int number) {
-  return "a line that is longer than a string holds in itself, " +
-         std::to_string(number);  // planted: handoff
-}
-
-PROGRAM(handoff_text) {
-  std::size_t all = 0;
-  std::thread reader([&] {
-    for (int i = 0; i < lines; ++i) {
-      std::string* line = nullptr;
-      while ((line = slot.exchange(nullptr)) == nullptr) std::this_thread::yield();
-      all += line->size();
-      delete line;
-    }
-  });
-  for (int i = 0; i < lines; ++i) {
-    auto* const line = new std::string(line_of(i));  // planted: handoff
-    while (slot.load() != nullptr) std::this_thread::yield();
-    slot.store(line);
-  }
-  reader.join();
-  std::printf("%zu\n", all);
-}
-
-}  // namespace handoff_text
-
 // hot_loop: A state that each round makes anew, while the round allocates other things, too.
 namespace hot_loop {
 struct state {
@@ -270,58 +209,6 @@ PROGRAM(nodes_map) {
 
 }  // namespace nodes_map
 
-// pins_at_end: What was read goes at last, and the program ends with its settings: nothing follows that would show how long they stay.
-namespace pins_at_end {
-struct setting {
-  int number = 0;
-  int value = 0;
-  setting* next = nullptr;
-};
-
-PROGRAM(pins_at_end) {
-  setting* all = nullptr;
-  std::vector<std::unique_ptr<char[]>> lines(40'000);
-  for (int i = 0; i < 40'000; ++i) {
-    auto& line = lines[static_cast<std::size_t>(i)];
-    line = std::make_unique<char[]>(static_cast<std::size_t>(150 + i % 14 * 16));
-    line[0] = 's';
-    if (i % 35 == 0) all = new setting{i, i / 2, all};  // planted: pins
-  }
-  for (auto& line : lines) line.reset();
-  std::printf("%d\n", all->value);
-}
-
-}  // namespace pins_at_end
-
-// pins_cache: A cache that is filled while large answers are put together, and answers from then on.
-namespace pins_cache {
-struct entry {
-  std::unique_ptr<char[]> bytes;
-  std::size_t size = 0;
-};
-
-PROGRAM(pins_cache) {
-  std::vector<entry> cache(1'200);
-  std::vector<std::unique_ptr<char[]>> parts(48'000);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::size_t size = 96 + i % 9 * 48;
-    parts[i] = std::make_unique<char[]>(size);
-    parts[i][0] = 1;
-    if (i % 40 != 0) continue;
-    entry& kept = cache[i / 40];
-    kept.size = 30 + i % 7 * 10;
-    kept.bytes = std::make_unique<char[]>(kept.size);  // planted: pins
-    kept.bytes[0] = 1;
-  }
-  for (auto& part : parts) part.reset();
-  long sum = 0;
-  for (int round = 0; round < 3'000; ++round)
-    for (const entry& e : cache) sum += e.bytes[0];
-  std::printf("%ld\n", sum);
-}
-
-}  // namespace pins_cache
-
 // pins_index: Documents are read into trees, of which only an entry of an index stays. The trees go document by document, at the end.
 namespace pins_index {
 struct element {
@@ -375,39 +262,6 @@ PROGRAM(pins_index) {
 }
 
 }  // namespace pins_index
-
-// pins_interned: Names that are kept once each, found while the tokens of all sources are in memory.
-namespace pins_interned {
-static std::vector<const char*> names;
-
-static const char* intern(std::string_view name) {
-  for (std::size_t i = names.size() < 8 ? 0 : names.size() - 8; i < names.size(); ++i)
-    if (name == names[i]) return names[i];
-  char* const kept = new char[name.size() + 1];  // planted: pins
-  std::memcpy(kept, name.data(), name.size());
-  kept[name.size()] = 0;
-  return names.emplace_back(kept);
-}
-
-PROGRAM(pins_interned) {
-  names.reserve(4000);
-  std::vector<std::unique_ptr<char[]>> tokens;
-  tokens.reserve(60'000);
-  for (int i = 0; i < 60'000; ++i) {
-    const std::size_t length = 40 + static_cast<std::size_t>(i) % 13 * 16;
-    tokens.push_back(std::make_unique<char[]>(length));
-    std::snprintf(tokens.back().get(), length, "name_%d", i / 30);
-    intern(tokens.back().get());
-  }
-  for (auto& token : tokens) token.reset();
-  std::size_t sum = 0;
-  for (int round = 0; round < 500; ++round)
-    for (const char* name : names) sum += std::strlen(name);
-  std::printf("%zu\n", sum);
-  for (const char* name : names) delete[] name;
-}
-
-}  // namespace pins_interned
 
 // pins_second_phase: The first phase leaves results behind; the second one needs a tenth of the memory, and does not get the first one's back.
 namespace pins_second_phase {
@@ -659,28 +513,6 @@ PROGRAM(together_document) {
 }
 
 }  // namespace together_document
-
-// together_some_early: A scene that is built, trimmed a little, and dropped as a whole.
-namespace together_some_early {
-struct shape {
-  double corners[4] = {};
-  int layer = 0;
-};
-
-PROGRAM(together_some_early) {
-  std::size_t all = 0;
-  for (int frame = 0; frame < 100; ++frame) {
-    std::list<shape> scene;
-    for (int i = 0; i < 300; ++i) scene.push_back({{}, i % 50});  // planted: together
-    for (auto at = scene.begin(); at != scene.end();)
-      at = at->layer == 49 ? scene.erase(at) : std::next(at);
-    scene.push_back({{}, 1});
-    all += scene.size();
-  }
-  std::printf("%zu\n", all);
-}
-
-}  // namespace together_some_early
 
 // untouched_reserve: A log in memory that reserves what the longest day may need, and a day is short.
 PROGRAM(untouched_reserve) {
