@@ -197,8 +197,10 @@ class AttachTest(CommandTest):
         calls = subprocess.run([program("attach_waits")], check=True, capture_output=True,
                                text=True).stdout.split()
         self.assertGreater(len(calls), 25)
-        with concurrent.futures.ThreadPoolExecutor(14) as pool:
+        with concurrent.futures.ThreadPoolExecutor(10) as pool:
             results = dict(zip(calls, pool.map(self.wait_in, calls)))
+        # Where the machine was so busy that a call had ended before the recording began, once more by itself.
+        results |= {call: self.wait_in(call) for call, told in results.items() if " is gone: " in told[2]}
         for call, (plain, recorded, errors) in results.items():
             with self.subTest(call=call):
                 self.assertEqual(errors, "")

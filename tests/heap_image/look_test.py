@@ -180,6 +180,12 @@ class LookTest(CommandTest):
         self.addCleanup(process.end)
         return process
 
+    def json_of(self, *words):
+        return json.loads(self.ashlar("inspect", "--json", *words).stdout)
+
+    def list_of(self, what):
+        return listed_blocks(self.ashlar("inspect", "--list", what).stdout)
+
     def one_line(self, result, status, *words):
         self.assertEqual(result.returncode, status, result.stderr)
         lines = lines_of(result)
@@ -232,7 +238,7 @@ class Blocks(LookTest):
     def test_heap_instances(self):
         self.check("instances", LINKED, 1)  # the thread's table of instances
         process = self.planted("instances", LINKED).start("wait")
-        heaps = json.loads(self.ashlar("inspect", "--json", process.pid).stdout)["heaps"]
+        heaps = self.json_of(process.pid)["heaps"]
         self.assertEqual({heap["name"]: heap["blocks"] for heap in heaps},
                          {"": 101, "tenant": 500, "other": 100})
 
@@ -264,8 +270,8 @@ class Blocks(LookTest):
 
     def test_totals_are_sums(self):
         core = self.planted("threads").core()
-        report = json.loads(self.ashlar("inspect", "--json", core).stdout)
-        listed = listed_blocks(self.ashlar("inspect", "--list", core).stdout)
+        report = self.json_of(core)
+        listed = self.list_of(core)
         self.assertEqual(report["in_use"], {"blocks": len(listed), "bytes": sum(listed.values())})
         for groups in ("by_size", "by_what"):
             self.assertEqual(sum(group["blocks"] for group in report[groups]), len(listed))
@@ -279,7 +285,7 @@ class Blocks(LookTest):
         for settings in ({}, {"ASHLAR_HARDEN": "1"}, FULL, SAMPLES):
             with self.subTest(settings=settings):
                 process = self.planted("parts").start("wait", settings)
-                look = json.loads(self.ashlar("inspect", "--json", process.pid).stdout)
+                look = self.json_of(process.pid)
                 with open(f"/proc/{process.pid}/smaps_rollup", encoding="utf-8") as file:
                     resident = next(int(line.split()[1]) << 10 for line in file if line.startswith("Rss:"))
                 memory = look["memory"]
@@ -296,13 +302,13 @@ class Blocks(LookTest):
                 text = self.ashlar("inspect", process.pid).stdout
                 self.assertIn("MiB  resident, in all\n", text)
                 process.end()
-        core = json.loads(self.ashlar("inspect", "--json", self.planted("parts").core()).stdout)["memory"]
+        core = self.json_of(self.planted("parts").core())["memory"]
         total = core.pop("sum")
         self.assertEqual(sum(core.values()), total, core)
         self.assertGreater(core["other"], 20 * mib)
 
     def test_a_thread_that_ended_leaves_its_blocks_in_stashes(self):
-        report = json.loads(self.ashlar("inspect", "--json", CORES["lost"]).stdout)
+        report = self.json_of(CORES["lost"])
         self.assertGreater(report["free"]["in_stashes"]["blocks"], 0)
 
 
@@ -329,7 +335,7 @@ class Lost(LookTest):
         for settings in (SAMPLES, FULL, GUARDS):
             with self.subTest(settings=settings):
                 process = self.planted("lost").start("wait", settings)
-                report = json.loads(self.ashlar("inspect", "--json", process.pid).stdout)
+                report = self.json_of(process.pid)
                 groups = {group["what"]: group for group in report["unreachable"]["groups"]}
                 self.assertEqual({what: group["blocks"] for what, group in groups.items()},
                                  {"(anonymous namespace)::lost_circle": 9, "pointers": 2, "text": 1})
@@ -351,16 +357,16 @@ class Lost(LookTest):
         subprocess.run(["strip", "-s", "-o", stripped, PLANTED], check=True)
         process = self.planted("lost", stripped)
         process.start("wait", {"LD_PRELOAD": DROP_IN})
-        report = json.loads(self.ashlar("inspect", "--json", process.pid).stdout)
+        report = self.json_of(process.pid)
         kept = {group["what"]: group["blocks"] for group in report["by_what"]}
         self.assertEqual(kept["(anonymous namespace)::kept_square"], 1000)
 
     def test_a_root_that_the_user_names(self):
         process = self.planted("lost").start("wait")
-        text = next(group for group in json.loads(self.ashlar("inspect", "--json", process.pid).stdout)
+        text = next(group for group in self.json_of(process.pid)
                     ["unreachable"]["groups"] if group["what"] == "text")
-        again = json.loads(self.ashlar("inspect", "--json", "--root", text["examples"][0],
-                                  process.pid).stdout)
+        again = self.json_of("--root", text["examples"][0],
+                                  process.pid)
         self.assertEqual(again["unreachable"]["blocks"], 11)
 
     def test_the_text(self):
@@ -408,7 +414,7 @@ class What(LookTest):
         return json.loads(result.stdout)
 
     def test_a_block_in_use(self):
-        report = json.loads(self.ashlar("inspect", "--json", self.core).stdout)
+        report = self.json_of(self.core)
         square = next(g for g in report["by_what"] if g["what"].endswith("kept_square"))
         first = int(square["examples"][0], 16)
         answer = self.what(first + 9)
@@ -429,7 +435,7 @@ class What(LookTest):
 
     def test_other_addresses(self):
         self.assertIn("no mapping", self.what(0x10)["place"])
-        listed = listed_blocks(self.ashlar("inspect", "--list", self.core).stdout)
+        listed = self.list_of(self.core)
         size = max(set(listed.values()), key=list(listed.values()).count)
         free = next(a + size for a, s in sorted(listed.items()) if s == size and a + size not in listed
                     and (self.what(a + size).get("block") or {}).get("in_use") is False)
@@ -440,7 +446,7 @@ class What(LookTest):
         for settings in (SAMPLES, FULL, GUARDS):
             with self.subTest(settings=settings):
                 process = self.planted("lost").start("wait", settings)
-                lost = json.loads(self.ashlar("inspect", "--json", process.pid).stdout)["unreachable"]
+                lost = self.json_of(process.pid)["unreachable"]
                 text = next(group for group in lost["groups"] if group["what"] == "text")
                 address = int(text["examples"][0], 16)
                 answer = self.ashlar("inspect", "--what", hex(address), process.pid).stdout
@@ -462,8 +468,8 @@ class What(LookTest):
             with self.subTest(settings=settings):
                 process = self.planted("freed").start("wait", settings)
                 address = next(iter(read_truth(process.truth_path)))
-                report = json.loads(self.ashlar("inspect", "--json", "--what", hex(address + 7),
-                                           process.pid).stdout)
+                report = self.json_of("--what", hex(address + 7),
+                                           process.pid)
                 block = report["block"]
                 self.assertEqual((block["in_use"], block["bytes"], block["what"], report["offset"]),
                                  (False, 100, where, 7))
@@ -472,7 +478,7 @@ class What(LookTest):
                 self.assertIn("free_early", block["freed"]["frames"][0])
                 text = self.ashlar("inspect", "--what", hex(address + 7), process.pid).stdout
                 self.assertRegex(text, r"freed +by free in thread [0-9]+\n      .*free_early")
-                listed = listed_blocks(self.ashlar("inspect", "--list", process.pid).stdout)
+                listed = self.list_of(process.pid)
                 self.assertNotIn(address, listed)
                 process.end()
 
@@ -542,7 +548,7 @@ class BrokenHeaps(LookTest):
         super().setUp()
         path = CORES["alone"]
         self.core = CoreBytes(path)
-        self.before = len(listed_blocks(self.ashlar("inspect", "--list", path).stdout))
+        self.before = len(self.list_of(path))
 
     def broken(self, name, lost_max):
         path = self.core.save(self.path("broken"))

@@ -59,6 +59,17 @@ class Record : public CommandInFolder {
     const std::uintmax_t bytes = fs::file_size(path(name), error);
     return error ? 0 : bytes;
   }
+  // The file of a recording that goes on and has so many bytes, or none.
+  [[nodiscard]] std::string part(std::uintmax_t least = 10'001) const {
+    for (const std::string& name : files())
+      if (fs::path(name).extension() == ".part" && bytes_of(name) >= least) return name;
+    return {};
+  }
+  // The disk is full from now on.
+  static void limit_files_of(pid_t command) {
+    const rlimit limit{100'000, 100'000};
+    ASSERT_EQ(::prlimit(command, RLIMIT_FSIZE, &limit, nullptr), 0);
+  }
   // Those between the marks "begin" and "end".
   [[nodiscard]] std::vector<kept_event> marked() const {
     std::vector<kept_event> between;
@@ -448,11 +459,6 @@ TEST_F(Record, ASignalGoesToTheProgramAndTheTraceStays) {
 
 TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
   const pid_t command = start({"record", "--", calls, "many", "500000000"});
-  const auto part = [&] {
-    for (const std::string& name : files())
-      if (fs::path(name).extension() == ".part" && bytes_of(name) > 10'000) return name;
-    return std::string();
-  };
   ASSERT_TRUE(becomes_true([&] { return !part().empty(); }));
   const std::string name = part();
   trace_reader reader(open_file_source(path(name)));
@@ -470,22 +476,15 @@ TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
 TEST_F(Record, WhatAProgramDidASecondAgoOutlivesTheRecorder) {
   for (const words& options : {words{}, words{"--stacks"}}) {
     const pid_t command = start(words{"record"} + options + words{"--", calls, "wait"});
-    const auto part = [&] {
-      const auto names = files();
-      const auto found = std::find_if(names.begin(), names.end(), [](const std::string& name) {
-        return fs::path(name).extension() == ".part";
-      });
-      return found == names.end() ? std::string() : *found;
-    };
     const auto kept = [&] {
-      const std::string name = part();
-      if (name.empty() || bytes_of(name) < 100) return std::vector<kept_event>();
+      const std::string name = part(100);
+      if (name.empty()) return std::vector<kept_event>();
       return events(name, unfinished::read_what_is_there);
     };
     EXPECT_TRUE(becomes_true([&] { return has_size(kept(), 777); }));
     ::kill(-command, SIGKILL);
     wait_for(command);
-    const std::string name = part();
+    const std::string name = part(100);
     ASSERT_NE(name, "");
     const trace_reader reader(open_file_source(path(name)));
     EXPECT_EQ(reader.stacks().empty(), options.empty());
@@ -498,14 +497,8 @@ TEST_F(Record, WhatAProgramDidASecondAgoOutlivesTheRecorder) {
 // The disk is full, or a limit is reached. The program goes on, and its end is told.
 TEST_F(Record, WhatWasWrittenBeforeAFailureStays) {
   const pid_t command = start({"record", "-o", "my.atrace", "--", calls, "many", "5000000"});
-  const auto part = [&] {
-    for (const std::string& name : files())
-      if (fs::path(name).extension() == ".part" && bytes_of(name) > 10'000) return name;
-    return std::string();
-  };
   ASSERT_TRUE(becomes_true([&] { return !part().empty(); }));
-  const rlimit limit{100'000, 100'000};
-  ASSERT_EQ(::prlimit(command, RLIMIT_FSIZE, &limit, nullptr), 0);
+  limit_files_of(command);
   const int status = wait_for(command);
   EXPECT_EQ(WEXITSTATUS(status), 1) << said("err");
   EXPECT_FALSE(WIFSIGNALED(status));
@@ -522,17 +515,10 @@ TEST_F(Record, WhatWasWrittenBeforeAFailureStays) {
 TEST_F(Record, AProgramsOwnEndIsToldThoughRecordingFailed) {
   // The shell ends long after the limit, and allocates so little that its own trace would fit.
   const pid_t command = start({"record", "--", "/bin/sh", "-c", calls + " many 5000000; exit 7"});
-  const auto has_part = [&] {
-    const auto names = files();
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return fs::path(name).extension() == ".part" && bytes_of(name) > 10'000;
-    });
-  };
-  ASSERT_TRUE(becomes_true(has_part));
-  const rlimit limit{100'000, 100'000};
-  ASSERT_EQ(::prlimit(command, RLIMIT_FSIZE, &limit, nullptr), 0);
+  ASSERT_TRUE(becomes_true([&] { return !part().empty(); }));
+  limit_files_of(command);
   EXPECT_EQ(WEXITSTATUS(wait_for(command)), 7) << said("err");
-  EXPECT_TRUE(has_part());
+  EXPECT_NE(part(), "");
 }
 
 // Somebody made a folder there meanwhile.
