@@ -3,15 +3,12 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
-#include <set>
 #include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tools/profile/profile_file.hpp"
 #include "tools/profile/size_grid.hpp"
