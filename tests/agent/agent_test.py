@@ -18,7 +18,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -26,17 +25,11 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
+from processes import CommandTest, run_together, wait_until, write  # pylint: disable=wrong-import-position
+
 COMMAND, SERVICE, DROP_IN = sys.argv[1:4]
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
-
-
-def wait_until(condition, seconds=20):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def samples(text):
@@ -52,6 +45,12 @@ def samples(text):
         assert key not in found, line
         found[key] = float(parts[3])
     return found
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def variable(data, at):
@@ -181,43 +180,19 @@ class Collector(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
-class AgentTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="agent", dir="/tmp")
-        self.runtime = self.folder.name
-        self.started = []
-        self.address = None
-
-    def tearDown(self):
-        for each in self.started:
-            if each.poll() is None:
-                each.kill()
-            each.wait()
-            for stream in (each.stdin, each.stdout, each.stderr):
-                if stream:
-                    stream.close()
-        self.folder.cleanup()
-
-    def start(self, words, **environment):
-        made = subprocess.Popen(words, env={**os.environ, "XDG_RUNTIME_DIR": self.runtime, **environment}, text=True,
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.started.append(made)
-        return made
+class AgentTest(CommandTest):
+    command = COMMAND
+    address = None
 
     def service(self, program=SERVICE, **environment):
-        made = self.start([program], LD_PRELOAD=DROP_IN, ASHLAR_CONTROL="1", **environment)
+        made = self.start([program], {"LD_PRELOAD": DROP_IN, "ASHLAR_CONTROL": "1", **environment})
         self.assertEqual(made.stdout.readline().strip(), str(made.pid))
-        path = os.path.join(self.runtime, "ashlar", f"{made.pid}.sock")
+        path = self.path("ashlar", f"{made.pid}.sock")
         self.assertTrue(wait_until(lambda: os.path.exists(path)), "there is no socket")
         return made
 
-    def say(self, service, line):
-        service.stdin.write(line + "\n")
-        service.stdin.flush()
-        return service.stdout.readline().strip()
-
     def agent(self, *words, **environment):
-        made = self.start([COMMAND, "agent", "--port", "0", *words], **environment)
+        made = self.start([COMMAND, "agent", "--port", "0", *words], environment)
         line = made.stdout.readline()
         found = re.fullmatch(r"ashlar agent: http://(\S+?):(\d+)/\n", line)
         if not found:
@@ -252,8 +227,8 @@ class AgentTest(unittest.TestCase):
         return found[0]
 
     def strange(self, number, answer):
-        os.makedirs(os.path.join(self.runtime, "ashlar"), mode=0o700, exist_ok=True)
-        made = Listener(os.path.join(self.runtime, "ashlar", f"{number}.sock"), answer)
+        os.makedirs(self.path("ashlar"), mode=0o700, exist_ok=True)
+        made = Listener(self.path("ashlar", f"{number}.sock"), answer)
         self.addCleanup(made.end)
         return made
 
@@ -262,7 +237,7 @@ class AgentTest(unittest.TestCase):
     def test_metrics(self):
         first = self.service(OTEL_SERVICE_NAME='we"b\\', OTEL_RESOURCE_ATTRIBUTES="service.version=1%2C2,a=b")
         second = self.service(OTEL_SERVICE_NAME="")
-        self.say(first, "keep 3000")
+        first.ask("keep 3000")
         self.agent()
         found = self.value("ashlar_heap_used_bytes")
         self.assertEqual(len(found), 2)
@@ -278,24 +253,24 @@ class AgentTest(unittest.TestCase):
         info = dict(next(iter(self.value("ashlar_process_info", first.pid))))
         self.assertEqual((info["accuracy"], info["library"]), ("batch", "0.1.0"))
         before = self.one("ashlar_heap_allocations_total", first.pid)
-        self.say(first, "keep 3000")
+        first.ask("keep 3000")
         time.sleep(0.6)
         self.assertGreaterEqual(self.one("ashlar_heap_allocations_total", first.pid), before + 2900)
         self.assertEqual(self.one("ashlar_agent_processes"), 2)
-        own = json.loads(self.ctl("--json", first.pid, "stats"))["total"]
+        own = json.loads(self.done("ctl", "--json", first.pid, "stats"))["total"]
         self.assertEqual(self.one("ashlar_heap_peak_committed_bytes", first.pid), own["peak_committed_bytes"])
 
     def test_tags(self):
         service = self.service(ASHLAR_SAMPLE="1K")
-        self.say(service, "keep 4000")
-        self.say(service, "keep_tagged 2000")
+        service.ask("keep 4000")
+        service.ask("keep_tagged 2000")
         self.agent()
         (labels, live), = self.value("ashlar_tag_live_bytes").items()
         self.assertEqual(labels[-1], ("tag", r'the \"cache\"'))
         error = self.one("ashlar_tag_live_error_bytes")
         self.assertLess(abs(live - 2_000_000), 6 * error)
         self.assertLess(error, 100_000)
-        own = samples(self.ctl(service.pid, "metrics"))
+        own = samples(self.done("ctl", service.pid, "metrics"))
         for name, value in (("ashlar_tag_live_bytes", live), ("ashlar_tag_live_error_bytes", error)):
             self.assertEqual(own[name, (("tag", r'the \"cache\"'),)], value)
         shown = Profile(self.ask(f"/debug/pprof/heap?pid={service.pid}")[1]).labels
@@ -303,10 +278,6 @@ class AgentTest(unittest.TestCase):
         self.assertAlmostEqual(shown['the "cache"'], live, delta=10)
         sites = json.loads(self.text(f"/sites?pid={service.pid}"))["sites"]
         self.assertEqual([site["tag"] for site in sites[:2]], ["", 'the "cache"'])
-
-    def ctl(self, *words):
-        return subprocess.run([COMMAND, "ctl", *map(str, words)], check=True, capture_output=True, text=True,
-                              env={**os.environ, "XDG_RUNTIME_DIR": self.runtime}).stdout
 
     def test_formats(self):
         self.service()
@@ -338,20 +309,14 @@ class AgentTest(unittest.TestCase):
     @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")
     def test_prometheus(self):
         service = self.service(OTEL_SERVICE_NAME="shop")
-        self.say(service, "keep 5000")
+        service.ask("keep 5000")
         self.agent("--token-file", self.token())
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        settings = os.path.join(self.runtime, "prometheus.yml")
-        with open(settings, "w", encoding="utf-8") as file:
-            file.write("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: ashlar\n"
-                       f"  authorization: {{credentials_file: {self.token()}}}\n  static_configs:\n"
-                       f"  - targets: ['127.0.0.1:{self.address[1]}']\n")
-        server = subprocess.Popen(["prometheus", f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}",
-                                   f"--storage.tsdb.path={self.runtime}/data"], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
-        self.started.append(server)
+        port = free_port()
+        settings = write(self.path("prometheus.yml"), "global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: ashlar\n"
+                         f"  authorization: {{credentials_file: {self.token()}}}\n  static_configs:\n"
+                         f"  - targets: ['127.0.0.1:{self.address[1]}']\n")
+        self.start(["prometheus", f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}",
+                    f"--storage.tsdb.path={self.folder}/data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         found = []
 
         def is_answered():
@@ -372,7 +337,7 @@ class AgentTest(unittest.TestCase):
 
     def test_profiles(self):
         service = self.service(ASHLAR_SAMPLE="1K")
-        self.say(service, "keep 4000")
+        service.ask("keep 4000")
         self.agent()
         response, body = self.ask(f"/debug/pprof/heap?pid={service.pid}")
         self.assertEqual(response.status, 200, body)
@@ -390,7 +355,7 @@ class AgentTest(unittest.TestCase):
         if os.path.exists(go):
             url = f"http://127.0.0.1:{self.address[1]}/debug/pprof/heap?pid={service.pid}"
             top = subprocess.run([go, "tool", "pprof", "-top", url], capture_output=True, text=True, check=False,
-                                 env={**os.environ, "PPROF_TMPDIR": self.runtime})
+                                 env={**os.environ, "PPROF_TMPDIR": self.folder})
             self.assertEqual(top.returncode, 0, top.stderr)
             self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
 
@@ -409,7 +374,7 @@ class AgentTest(unittest.TestCase):
         self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=1024", "POST")[0].status, 403)  # another site's page
         self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=x", "POST", X_Ashlar="1")[0].status, 400)
         self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=1024", "POST", X_Ashlar="1")[0].status, 200)
-        self.say(service, "keep 1000")
+        service.ask("keep 1000")
         self.assertGreater(Profile(self.ask("/debug/pprof/heap")[1]).sums["inuse_space"], 500_000)
 
     def test_page(self):
@@ -432,7 +397,7 @@ class AgentTest(unittest.TestCase):
 
     def test_strange_listeners(self):
         good = self.service()
-        os.chmod(self.runtime, 0o700)
+        os.chmod(self.folder, 0o700)
         flood = b"x" * 65536
 
         def floods(connection):
@@ -466,8 +431,8 @@ class AgentTest(unittest.TestCase):
         self.strange(900008, says(b"ashlar 1 ok    0000000000004000\n" + 4000 * b"["))
         self.strange(900009, says(b"SSH-2.0\r\n"))
         self.strange(900010, says(b"ashlar 1 ok    0000000000000024\n" + b'{"total": {"threads": -1}'))
-        open(os.path.join(self.runtime, "ashlar", "900011.sock"), "w", encoding="utf-8").close()  # pylint: disable=consider-using-with
-        os.mkfifo(os.path.join(self.runtime, "ashlar", "900012.sock"))
+        write(self.path("ashlar", "900011.sock"), "")
+        os.mkfifo(self.path("ashlar", "900012.sock"))
         agent = self.agent()
         begin = time.monotonic()
         self.assertGreater(self.one("ashlar_heap_used_bytes", good.pid), 0)
@@ -487,7 +452,7 @@ class AgentTest(unittest.TestCase):
     def test_two_names_of_one_process(self):
         """A process has one series, whatever its sockets are called: Prometheus takes no series twice."""
         service = self.service()
-        folder = os.path.join(self.runtime, "ashlar")
+        folder = self.path("ashlar")
         os.link(os.path.join(folder, f"{service.pid}.sock"), os.path.join(folder, "1.sock"))
         self.agent()
         self.assertEqual([dict(labels)["pid"] for labels in self.value("ashlar_heap_used_bytes")], [str(service.pid)])
@@ -512,15 +477,15 @@ class AgentTest(unittest.TestCase):
             each.kill()
             each.wait()
             time.sleep(0.2)
-        child = int(self.say(services[4], "fork"))
+        child = int(services[4].ask("fork"))
         self.assertTrue(wait_until(lambda: self.value("ashlar_heap_used_bytes", child)))
-        odd = os.path.join(self.runtime, 'a\\"\nb\udcff')
+        odd = self.path('a\\"\nb\udcff')
         os.symlink(SERVICE, odd)
         strange = self.service(program=odd)
         self.assertTrue(wait_until(lambda: self.value("ashlar_heap_used_bytes", strange.pid)))
         self.assertEqual(dict(next(iter(self.value("ashlar_heap_used_bytes", strange.pid))))["comm"],
                          'a\\\\\\"\\nb\ufffd')
-        self.say(services[5], "exec")
+        services[5].ask("exec")
         end.set()
         for each in scraping:
             each.join()
@@ -540,7 +505,7 @@ class AgentTest(unittest.TestCase):
         quiet = [socket.create_connection(self.address) for _ in range(90)]
         self.assertTrue(wait_until(self.is_served, 15), "silent clients keep others from being served")
         loud = socket.create_connection(self.address)
-        loud.settimeout(20)
+        loud.settimeout(3)  # it is cut off: nobody reads on
         sent = 0
         try:
             loud.sendall(b"GET / HTTP/1.1\r\n")
@@ -584,10 +549,7 @@ class AgentTest(unittest.TestCase):
         self.assertEqual(self.ask("/metrics", Host=f"localhost:{self.address[1]}")[0].status, 200)
 
     def test_token(self):
-        file = os.path.join(self.runtime, "token")
-        with open(file, "w", encoding="utf-8") as to:
-            to.write("0123456789abcdef0123\n")
-        self.agent("--listen", "0.0.0.0", "--token-file", file)
+        self.agent("--listen", "0.0.0.0", "--token-file", write(self.path("token"), "0123456789abcdef0123\n"))
         self.address = ("127.0.0.1", self.address[1])
         basic = base64.b64encode(b"ashlar:0123456789abcdef0123").decode()
         for given, status in ((None, 401), ("Bearer 0123456789abcdef012", 401), ("Bearer ", 401), ("Basic x", 401),
@@ -608,8 +570,8 @@ class AgentTest(unittest.TestCase):
     def sampled_service(self):
         made = self.service(ASHLAR_SAMPLE="1K", OTEL_SERVICE_NAME="shop (a)",
                             OTEL_RESOURCE_ATTRIBUTES="service.version=1.2")
-        self.say(made, "keep 4000")
-        self.say(made, "keep_tagged 2000")
+        made.ask("keep 4000")
+        made.ask("keep_tagged 2000")
         return made
 
     def pushing(self, to, **environment):
@@ -619,10 +581,10 @@ class AgentTest(unittest.TestCase):
         name = "ashlar_agent_" + name
         self.assertTrue(wait_until(lambda: condition(self.one(name))), (name, self.value(name)))
 
-    def lines_at_end(self, agent, seconds=15):
+    def lines_at_end(self, agent, seconds=15, how=signal.SIGTERM):
         """What it said, once it has ended, which takes no longer than that."""
         begin = time.monotonic()
-        agent.send_signal(signal.SIGTERM)
+        agent.send_signal(how)
         self.assertEqual(agent.wait(timeout=30), 0)
         self.assertLess(time.monotonic() - begin, seconds)
         return agent.stderr.read().splitlines()
@@ -723,7 +685,7 @@ class AgentTest(unittest.TestCase):
 
     def test_push_into_folder(self):
         service = self.sampled_service()
-        folder = os.path.join(self.runtime, "profiles")
+        folder = self.path("profiles")
         os.mkdir(folder)
         agent = self.pushing(folder)
         self.wait_for_metric("pushed_profiles_total", lambda pushed: pushed >= 2)
@@ -737,7 +699,7 @@ class AgentTest(unittest.TestCase):
         go = shutil.which("go") or "/usr/local/go/bin/go"
         if os.path.exists(go):
             top = subprocess.run([go, "tool", "pprof", "-top", os.path.join(folder, names[0])], capture_output=True,
-                                 text=True, check=False, env={**os.environ, "PPROF_TMPDIR": self.runtime})
+                                 text=True, check=False, env={**os.environ, "PPROF_TMPDIR": self.folder})
             self.assertEqual(top.returncode, 0, top.stderr)
             self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
         # It goes away, and comes back.
@@ -757,7 +719,7 @@ class AgentTest(unittest.TestCase):
                      "no file system can be mounted here (unshare -rm)")
     def test_push_to_full_disk(self):
         self.sampled_service()
-        folder = os.path.join(self.runtime, "profiles")
+        folder = self.path("profiles")
         os.mkdir(folder)
         agent = self.start(["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=16k,mode=700 none "$1" && exec "$0" agent --port 0 '
                             '--push "$1" --push-every 1', COMMAND, folder])
@@ -774,9 +736,7 @@ class AgentTest(unittest.TestCase):
 
     def test_push_to_what_is_away(self):
         self.sampled_service()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         agent = self.pushing(f"pyroscope+http://127.0.0.1:{port}")
         self.wait_for_metric("push_fails", lambda fails: fails == 1)
         one = self.one("ashlar_agent_waiting_bytes")
@@ -829,69 +789,60 @@ class AgentTest(unittest.TestCase):
         self.assertEqual(len(lines), 1, lines)
         self.assertIn("refuses profiles, which are dropped: it rejected 1", lines[0])
 
-    def test_push_that_does_not_end(self):
-        self.sampled_service()
-
-        def is_silent(_):
-            time.sleep(60)
-
+    def test_push_whose_answer_goes_on(self):
         def goes_on(handler):
             handler.send_response(200)
             handler.end_headers()
             while True:
                 handler.wfile.write(65536 * b"x")
-
-        def has_headers_for_ever(handler, some=1000 * b"A: b\r\n"):
-            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
-            while True:
-                handler.wfile.write(some)
-
-        def has_one_line(handler):
-            has_headers_for_ever(handler, 65536 * b"x")
-
-        def drips(handler):
-            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
-            while True:
-                handler.wfile.write(b"A: b\r\n")
-                time.sleep(0.1)
+        self.sampled_service()
         agent = self.pushing(f"pyroscope+{self.collector(answer=goes_on).url}")
         self.wait_for_metric("pushed_profiles_total", lambda pushed: pushed >= 2)  # its status says so
         self.assertLess(self.resident_kib(agent), 60_000)
         self.assertEqual(self.lines_at_end(agent), [])
-        for answer in (is_silent, has_headers_for_ever, has_one_line, drips):
-            with self.subTest(answer.__name__):
-                to = self.collector(answer=answer)
-                agent = self.pushing(f"pyroscope+{to.url}")
-                self.wait_for_metric("push_fails", lambda fails: fails == 1)
-                self.assertEqual(self.one("ashlar_agent_pushed_profiles_total"), 0)
-                before = len(to.got)
-                self.assertTrue(wait_until(lambda: len(to.got) > before))  # it is sending again
-                self.assertLess(self.resident_kib(agent), 60_000)
-                lines = self.lines_at_end(agent)
-                self.assertEqual(len(lines), 1, lines)
-                self.assertIn(f"{to.url} takes no profiles: ", lines[0])
+
+    def push_is_given_up(self, some, pause=0, begin=b"HTTP/1.1 200 OK\r\n"):
+        """Where the answer has `some` again and again before its end."""
+        def answer(handler):
+            handler.wfile.write(begin)
+            while True:
+                handler.wfile.write(some)
+                time.sleep(pause)
+        self.sampled_service()
+        to = self.collector(answer=answer)
+        agent = self.pushing(f"pyroscope+{to.url}")
+        self.wait_for_metric("push_fails", lambda fails: fails == 1)
+        self.assertEqual(self.one("ashlar_agent_pushed_profiles_total"), 0)
+        before = len(to.got)
+        self.assertTrue(wait_until(lambda: len(to.got) > before))  # it is sending again
+        self.assertLess(self.resident_kib(agent), 60_000)
+        lines = self.lines_at_end(agent)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn(f"{to.url} takes no profiles: ", lines[0])
+
+    def test_push_without_an_answer(self):
+        self.push_is_given_up(b"", 60, b"")
+
+    def test_push_with_headers_for_ever(self):
+        self.push_is_given_up(1000 * b"A: b\r\n")
+
+    def test_push_with_a_line_for_ever(self):
+        self.push_is_given_up(65536 * b"x")
+
+    def test_push_whose_answer_drips(self):
+        self.push_is_given_up(b"A: b\r\n", 0.1)
 
     # ---- its begin and its end -----------------------------------------------------------------------
 
-    def refused(self, status, pattern, *words):
-        done = subprocess.run([COMMAND, "agent", *words], capture_output=True, text=True, check=False, timeout=20,
-                              env={**os.environ, "XDG_RUNTIME_DIR": self.runtime})
-        self.assertEqual(done.returncode, status, done.stderr)
-        self.assertRegex(done.stderr, "^ashlar: .*" + pattern)
-        self.assertEqual(len(done.stderr.splitlines()), 2 if status == 2 and "hint" not in pattern else 1, done.stderr)
-
     def test_wrong_command_lines(self):
-        short = os.path.join(self.runtime, "short")
-        with open(short, "w", encoding="utf-8") as file:
-            file.write("secret\n")
-        self.refused(2, "'host' is no address", "--listen", "host")
-        self.refused(2, "others may reach it, so --token-file is needed", "--listen", "0.0.0.0")
-        self.refused(1, "cannot listen at 203.0.113.9, port 0: ", "--listen", "203.0.113.9", "--port", "0",
+        self.refused(2, "'host' is no address", "agent", "--listen", "host")
+        self.refused(2, "others may reach it, so --token-file is needed", "agent", "--listen", "0.0.0.0")
+        self.refused(1, "cannot listen at 203.0.113.9, port 0: ", "agent", "--listen", "203.0.113.9", "--port", "0",
                      "--token-file", self.token())
-        self.refused(2, "65536", "--port", "65536")
-        for words, why in ((("--token-file", short), "its first line is no token"),
-                           (("--token-file", "/nowhere"), "cannot open|No such file")):
-            done = subprocess.run([COMMAND, "agent", *words], capture_output=True, text=True, check=False, timeout=20)
+        self.refused(2, "65536", "agent", "--port", "65536")
+        for file, why in ((write(self.path("short"), "secret\n"), "its first line is no token"),
+                          ("/nowhere", "cannot open|No such file")):
+            done = self.ashlar("agent", "--token-file", file)
             self.assertEqual(done.returncode, 2)
             self.assertRegex(done.stderr, why)
 
@@ -904,40 +855,32 @@ class AgentTest(unittest.TestCase):
                         ("pyroscope+http://host:99999", "it names no server"), ("otlp+http://:4318", "it names no server"),
                         ("a\nb", "it is no folder"),
                         ("otlp+http://host/\r\nA: b", "no name, password")):
-            self.refused(2, ".*" + why, "--push", to)
-        self.refused(2, "--push-every", "--push", self.runtime, "--push-every", "0")
+            self.refused(2, why, "agent", "--push", to)
+        self.refused(2, "--push-every", "agent", "--push", self.folder, "--push-every", "0")
 
     def token(self):
-        path = os.path.join(self.runtime, "token")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(32 * "a" + "\n")
-        return path
+        return write(self.path("token"), 32 * "a" + "\n")
 
     def test_busy_port(self):
         self.agent()
-        self.refused(1, f"port {self.address[1]}: another process has that port", "--port", str(self.address[1]))
+        self.refused(1, f"port {self.address[1]}: another process has that port", "agent", "--port", str(self.address[1]))
 
-    def test_end(self):
-        for how in (signal.SIGINT, signal.SIGTERM):
-            agent = self.agent()
-            slow = socket.create_connection(self.address)
+    def ends_by(self, how):
+        agent = self.agent()
+        with socket.create_connection(self.address) as slow:
             slow.sendall(b"GET / HT")
             time.sleep(0.3)
-            agent.send_signal(how)
-            begin = time.monotonic()
-            self.assertEqual(agent.wait(timeout=20), 0)
-            self.assertLess(time.monotonic() - begin, 12)
-            self.assertEqual(agent.stderr.read(), "")
-            slow.close()
+            self.assertEqual(self.lines_at_end(agent, 12, how), [])
 
+    def test_end_by_the_keyboard(self):
+        self.ends_by(signal.SIGINT)
 
-def is_built_with_it():
-    done = subprocess.run([COMMAND, "agent", "--listen", "x"], capture_output=True, text=True, check=False)
-    return "was built without cpp-httplib" not in done.stderr
+    def test_end_by_the_system(self):
+        self.ends_by(signal.SIGTERM)
 
 
 if __name__ == "__main__":
-    if not is_built_with_it():
-        print("skipped: this command was built without cpp-httplib")
-    else:
-        unittest.main(argv=sys.argv[:1], verbosity=2)
+    if "was built without cpp-httplib" in subprocess.run([COMMAND, "agent", "--listen", "x"], capture_output=True, text=True,
+                                                         check=False).stderr:
+        sys.exit(print("skipped: this command was built without cpp-httplib"))
+    run_together(8, sys.argv[4:])

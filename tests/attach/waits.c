@@ -75,65 +75,78 @@ static int socket_with_timeout(void) {
   return s;
 }
 
+static struct {
+  const char* name;
+  long (*wait)(void);
+} calls[32];
+static size_t call_count;
+#define CALL(called)                                            \
+  static long by_##called(void);                                \
+  __attribute__((constructor)) static void add_##called(void) { \
+    calls[call_count].name = #called;                           \
+    calls[call_count++].wait = by_##called;                     \
+  }                                                             \
+  static long by_##called(void)
+
 /* ---- with a timeout ---- */
-static long by_nanosleep(void) {
+CALL(nanosleep) {
   return nanosleep(&span, NULL);
 }
-static long by_clock_nanosleep(void) {
+CALL(clock_nanosleep) {
   return clock_nanosleep(CLOCK_MONOTONIC, 0, &span, NULL);
 }
-static long by_absolute_sleep(void) {
+CALL(absolute_sleep) {
   const struct timespec t = after(CLOCK_MONOTONIC);
   return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
-static long by_poll(void) {
+CALL(poll) {
   return poll(NULL, 0, MS);
 }
-static long by_ppoll(void) {
+CALL(ppoll) {
   return ppoll(NULL, 0, &span, NULL);
 }
-static long by_select(void) {
+CALL(select) {
   struct timeval t = {SECONDS, 0};
   return select(0, NULL, NULL, NULL, &t);
 }
-static long by_pselect(void) {
+CALL(pselect) {
   return pselect(0, NULL, NULL, NULL, &span, NULL);
 }
-static long by_epoll_wait(void) {
+CALL(epoll_wait) {
   struct epoll_event got;
   return epoll_wait(own_epoll(), &got, 1, MS);
 }
-static long by_epoll_pwait(void) {
+CALL(epoll_pwait) {
   struct epoll_event got;
   sigset_t none;
   sigemptyset(&none);
   return epoll_pwait(own_epoll(), &got, 1, MS, &none);
 }
-static long by_sem_timedwait(void) {
+CALL(sem_timedwait) {
   sem_t s;
   const struct timespec t = after(CLOCK_REALTIME);
   sem_init(&s, 0, 0);
   return sem_timedwait(&s, &t);
 }
-static long by_cond_timedwait(void) {
+CALL(cond_timedwait) {
   pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t c = PTHREAD_COND_INITIALIZER;
   const struct timespec t = after(CLOCK_REALTIME);
   pthread_mutex_lock(&m);
   return pthread_cond_timedwait(&c, &m, &t);
 }
-static long by_relative_futex(void) {
+CALL(relative_futex) {
   static uint32_t word;
   return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &span, NULL, 0);
 }
-static long by_sigtimedwait(void) {
+CALL(sigtimedwait) {
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, SIGUSR1);
   sigprocmask(SIG_BLOCK, &one, NULL);
   return sigtimedwait(&one, NULL, &span);
 }
-static long by_recv_timeout(void) {
+CALL(recv_timeout) {
   int pair[2];
   char c;
   const struct timeval t = {SECONDS, 0};
@@ -142,10 +155,10 @@ static long by_recv_timeout(void) {
     return -2;
   return recv(pair[0], &c, 1, 0);
 }
-static long by_accept_timeout(void) {
+CALL(accept_timeout) {
   return accept(socket_with_timeout(), NULL, NULL);
 }
-static long by_semtimedop(void) {
+CALL(semtimedop) {
   struct sembuf wait = {0, -1, 0};
   const int set = semget(IPC_PRIVATE, 1, 0600);
   const long result = semtimedop(set, &wait, 1, &span);
@@ -154,7 +167,7 @@ static long by_semtimedop(void) {
   errno = error;
   return result;
 }
-static long by_mq_timedreceive(void) {
+CALL(mq_timedreceive) {
   char name[64];
   char text[64];
   struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = sizeof text};
@@ -166,34 +179,34 @@ static long by_mq_timedreceive(void) {
 }
 
 /* ---- until something happens ---- */
-static long by_read(void) {
+CALL(read) {
   char c;
   child_that(write_pipe);
   return read(pipe_of[0], &c, 1);
 }
-static long by_write(void) {
+CALL(write) {
   static char all[1 << 16];
   if (write(pipe_of[1], all, sizeof all) != sizeof all) return -2;
   child_that(read_pipe);
   return write(pipe_of[1], all, 1);
 }
-static long by_endless_poll(void) {
+CALL(endless_poll) {
   struct pollfd p = {.fd = pipe_of[0], .events = POLLIN};
   child_that(write_pipe);
   return poll(&p, 1, -1);
 }
-static long by_endless_epoll(void) {
+CALL(endless_epoll) {
   struct epoll_event what = {.events = EPOLLIN};
   const int poller = own_epoll();
   epoll_ctl(poller, EPOLL_CTL_ADD, pipe_of[0], &what);
   child_that(write_pipe);
   return epoll_wait(poller, &what, 1, -1);
 }
-static long by_waitpid(void) {
+CALL(waitpid) {
   const pid_t child = child_that(nothing);
   return waitpid(child, NULL, 0) == child ? 0 : -1;
 }
-static long by_flock(void) {
+CALL(flock) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", memfd_create("lock", 0));
   const int mine = open(path, O_RDONLY);
@@ -213,7 +226,7 @@ static sem_t* shared;
 static void post(void) {
   sem_post(shared);
 }
-static long by_sem_wait(void) {
+CALL(sem_wait) {
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   sem_init(shared, 1, 0);
   child_that(post);
@@ -223,69 +236,35 @@ static void* sleep_once(void* none) {
   while (nanosleep(&span, NULL) != 0) continue;
   return none;
 }
-static long by_join(void) {
+CALL(join) {
   pthread_t thread;
   pthread_create(&thread, NULL, sleep_once, NULL);
   return pthread_join(thread, NULL);
 }
 /* A signal ends these with EINTR. */
-static long by_pause(void) {
+CALL(pause) {
   send_alarm(0);
   return pause();
 }
-static long by_sigsuspend(void) {
+CALL(sigsuspend) {
   sigset_t none;
   sigemptyset(&none);
   send_alarm(SA_RESTART);
   return sigsuspend(&none);
 }
-static long by_interrupted_epoll(void) {
+CALL(interrupted_epoll) {
   struct epoll_event got;
   send_alarm(SA_RESTART);
   return epoll_wait(own_epoll(), &got, 1, 10 * MS);
 }
-static long by_interrupted_sleep(void) {
+CALL(interrupted_sleep) {
   const struct timespec long_span = {10 * SECONDS, 0};
   send_alarm(SA_RESTART);
   return nanosleep(&long_span, NULL);
 }
 
-#define CALL(name) {#name, by_##name}
-static const struct {
-  const char* name;
-  long (*wait)(void);
-} calls[] = {CALL(nanosleep),
-             CALL(clock_nanosleep),
-             CALL(absolute_sleep),
-             CALL(poll),
-             CALL(ppoll),
-             CALL(select),
-             CALL(pselect),
-             CALL(epoll_wait),
-             CALL(epoll_pwait),
-             CALL(sem_timedwait),
-             CALL(cond_timedwait),
-             CALL(relative_futex),
-             CALL(sigtimedwait),
-             CALL(recv_timeout),
-             CALL(accept_timeout),
-             CALL(semtimedop),
-             CALL(mq_timedreceive),
-             CALL(read),
-             CALL(write),
-             CALL(endless_poll),
-             CALL(endless_epoll),
-             CALL(waitpid),
-             CALL(flock),
-             CALL(sem_wait),
-             CALL(join),
-             CALL(pause),
-             CALL(sigsuspend),
-             CALL(interrupted_epoll),
-             CALL(interrupted_sleep)};
-
 int main(int count, char** words) {
-  for (size_t i = 0; i < sizeof calls / sizeof calls[0]; ++i) {
+  for (size_t i = 0; i < call_count; ++i) {
     if (count < 2) puts(calls[i].name);
     if (count < 2 || strcmp(words[1], calls[i].name) != 0) continue;
     struct timespec begin;

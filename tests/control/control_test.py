@@ -15,55 +15,28 @@ import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
+from processes import NOBODY, CommandTest, Talking, read, run_together, wait_until, without_none, write  # pylint: disable=wrong-import-position
+
 COMMAND, SERVICE, RECORDER = sys.argv[1:4]
 DROP_IN = sys.argv[4] if len(sys.argv) > 4 else ""
-NOBODY = 65534
 SHARED = f"/tmp/ashlar-{os.geteuid()}"
 
 
-def wait_until(condition, seconds=20):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
-class Service:
+class Service(Talking):
     """A process with a control socket, in a folder of the test's own."""
 
-    def __init__(self, runtime, *words, control="1", **options):
-        environment = {**os.environ, "XDG_RUNTIME_DIR": runtime, "ASHLAR_CONTROL": control}
-        environment.update(options.pop("environment", {}))
-        environment = {name: value for name, value in environment.items() if value is not None}
-        if DROP_IN:
-            environment["LD_PRELOAD"] = DROP_IN
-        self.process = subprocess.Popen([SERVICE, *words], env=environment, text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-        self.pid = self.process.pid
+    def __init__(self, runtime, *words, control="1", environment=None, **options):
+        super().__init__([SERVICE, *words], {"XDG_RUNTIME_DIR": runtime, "ASHLAR_CONTROL": control,
+                                             "LD_PRELOAD": DROP_IN or None, **(environment or {})}, **options)
         if not words:
-            assert self.process.stdout.readline().strip() == str(self.pid)
+            assert self.stdout.readline().strip() == str(self.pid)
         self.path = os.path.join(runtime, "ashlar", f"{self.pid}.sock")
-
-    def say(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
 
     def thread(self):
         """The library's own thread: its number, or None."""
@@ -76,62 +49,19 @@ class Service:
         text = read(f"/proc/{self.pid}/task/{self.thread()}/status")
         return re.search(rf"^{name}:\s*(\S+)", text, re.MULTILINE).group(1)
 
-    def end(self, status=0):
-        if self.process.stdin.closed:
-            self.process.stdin = None
-        _, errors = self.process.communicate(timeout=30)
-        assert self.process.returncode == status, (self.process.returncode, errors)
-        return errors
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+class ControlTest(CommandTest):
+    command = COMMAND
 
-
-class ControlTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="ctl", dir="/tmp")
-        self.runtime = self.folder.name
-        self.services = []
-
-    def tearDown(self):
-        for each in self.services:
-            if each.process.poll() is None:
-                each.kill()
-            for stream in (each.process.stdin, each.process.stdout, each.process.stderr):
-                if stream and not stream.closed:
-                    try:
-                        stream.close()
-                    except OSError:
-                        pass
-        self.folder.cleanup()
-
-    def service(self, *words, **options):
-        made = Service(self.runtime, *words, **options)
-        self.services.append(made)
-        if options.get("control", "1") == "1":
+    def service(self, *words, folder=None, **options):
+        made = Service(folder or self.folder, *words, **options)
+        self.addCleanup(made.close)
+        if options.get("control", "1") == "1" and not folder:
             self.assertTrue(wait_until(lambda: os.path.exists(made.path)), "there is no socket")
         return made
 
-    def ashlar(self, *words, **options):
-        environment = {**os.environ, "XDG_RUNTIME_DIR": self.runtime, "ASHLAR_RECORD_LIB": RECORDER,
-                       **options.pop("environment", {})}
-        environment = {name: value for name, value in environment.items() if value is not None}
-        return subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, check=False, timeout=60,
-                              env=environment, **options)
-
-    def done(self, *words, **options):
-        result = self.ashlar(*words, **options)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        return result.stdout
-
-    def refused(self, status, pattern, *words, **options):
-        result = self.ashlar(*words, **options)
-        self.assertEqual(result.returncode, status, result.stderr)
-        lines = result.stderr.splitlines()
-        hint = 1 if status == 2 else 0
-        self.assertEqual(len(lines), 1 + hint, result.stderr)
-        self.assertRegex(lines[0], "^ashlar: .*" + pattern)
+    def ashlar(self, *words, environment=None, **options):
+        return super().ashlar(*words, environment={"ASHLAR_RECORD_LIB": RECORDER, **(environment or {})}, **options)
 
     def raw(self, path, data, end=False):
         """What the process answers to these bytes."""
@@ -153,7 +83,7 @@ class ControlTest(unittest.TestCase):
 
     def test_statistics(self):
         one = self.service()
-        one.say("keep 3000")
+        one.ask("keep 3000")
         figures = json.loads(self.done("ctl", "--json", one.pid, "stats"))
         self.assertEqual(figures["pid"], one.pid)
         self.assertGreaterEqual(figures["total"]["bytes_in_use"], 3000 * 1000)
@@ -164,15 +94,15 @@ class ControlTest(unittest.TestCase):
 
     def test_trim(self):
         one = self.service(environment={"ASHLAR_PURGE_DELAY_MS": "-1"})
-        one.say("keep 20000")
-        one.say("free")
+        one.ask("keep 20000")
+        one.ask("free")
         before = json.loads(self.done("ctl", "--json", one.pid, "trim"))["given_back_bytes"]
         self.assertGreater(before, 10_000_000)
         self.assertRegex(self.done("ctl", one.pid, "trim"), "went back to the system")
 
     def test_limit(self):
         one = self.service()
-        one.say("keep 20000")
+        one.ask("keep 20000")
         self.assertRegex(self.done("ctl", one.pid, "limit"), "^limit none, .* committed, 0 requests refused\n$")
         figures = json.loads(self.done("ctl", "--json", one.pid, "limit", "64M"))
         self.assertEqual((figures["limit_bytes"], figures["limit_refusals"]), (64 << 20, 0))
@@ -181,9 +111,9 @@ class ControlTest(unittest.TestCase):
         self.assertRegex(self.done("ctl", one.pid, "limit", "10M"),
                          "^limit 10.0 MiB, .* committed, 0 requests refused: nothing more until less is held\n$")
         self.assertIn("ashlar_heap_limit_bytes 10485760\n", self.done("ctl", one.pid, "metrics"))
-        self.assertEqual(one.say("free"), "freed")
+        self.assertEqual(one.ask("free"), "freed")
         self.done("ctl", one.pid, "limit", "0")
-        self.assertEqual(one.say("keep 20000"), "kept")
+        self.assertEqual(one.ask("keep 20000"), "kept")
         for wrong in ("64MB", "0%", "101%", "much"):
             self.refused(1, f"limit {wrong}: expected bytes such as 512M, a percentage such as 90%, or 0 for none",
                          "ctl", one.pid, "limit", wrong)
@@ -191,19 +121,19 @@ class ControlTest(unittest.TestCase):
 
     def test_samples(self):
         one = self.service()
-        profile = os.path.join(self.runtime, "a profile.pb")
+        profile = self.path("a profile.pb")
         if not DROP_IN:
             self.refused(1, "only libashlar-malloc.so samples", "ctl", one.pid, "sample", "1K")
             self.refused(1, "only libashlar-malloc.so samples", "ctl", one.pid, "profile", profile)
             return
         self.refused(1, "nothing was ever sampled", "ctl", one.pid, "profile", profile)
         self.done("ctl", one.pid, "sample", "1K")
-        one.say("keep 3000")
+        one.ask("keep 3000")
         self.done("ctl", one.pid, "profile", profile)
         self.assertGreater(os.path.getsize(profile), 300)
         # Its path is the command's, not the service's.
-        self.done("ctl", one.pid, "profile", "here.pb", cwd=self.runtime)
-        self.assertTrue(os.path.exists(os.path.join(self.runtime, "here.pb")))
+        self.done("ctl", one.pid, "profile", "here.pb", cwd=self.folder)
+        self.assertTrue(os.path.exists(self.path("here.pb")))
         self.done("ctl", one.pid, "sample", "off")
         self.refused(1, "there is no such folder", "ctl", one.pid, "profile", "/nowhere/at/all")
         # Without a path the answer is the profile. Nothing was allocated since then but by the answers themselves.
@@ -214,7 +144,7 @@ class ControlTest(unittest.TestCase):
 
     def test_recorder_is_called(self):
         one = self.service()
-        trace = os.path.join(self.runtime, "a trace")
+        trace = self.path("a trace")
         self.refused(1, "there is no such folder", "ctl", one.pid, "record", "stop")
         self.done("ctl", one.pid, "record", "start", trace)
         self.assertEqual(read(trace), "started\n")
@@ -231,28 +161,28 @@ class ControlTest(unittest.TestCase):
         """The recorder itself: on the thread that has descriptors of its own, and again in the same process."""
         one = self.service()
         for round in range(2):
-            trace = os.path.join(self.runtime, f"{round}.atrace")
+            trace = self.path(f"{round}.atrace")
             self.done("ctl", one.pid, "record", "start", trace, environment={"ASHLAR_RECORD_LIB": None})
-            one.say("lose 50")
+            one.ask("lose 50")
             self.done("ctl", one.pid, "record", "stop", environment={"ASHLAR_RECORD_LIB": None})
             told = self.ashlar("leaks", "--trace", trace).stdout
             self.assertRegex(told, r"34\.2 KiB in 50 blocks(.*\n)+?.*lose")
 
     def test_leaks(self):
         one = self.service()
-        one.say("keep 100")
-        one.say("lose 70")
+        one.ask("keep 100")
+        one.ask("lose 70")
         result = self.ashlar("ctl", one.pid, "leaks")
         # The system may forbid it, and a sanitizer's shadow memory is too much to look through.
         if re.search("forbids|lets nobody|too much to look through", result.stderr):
             self.skipTest(result.stderr)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, "No pointer leads to .* in (69|70|71) blocks")
-        self.assertEqual(one.say("free"), "freed")
+        self.assertEqual(one.ask("free"), "freed")
 
     def test_metrics(self):
         one = self.service()
-        one.say("keep 3000")
+        one.ask("keep 3000")
         text = self.done("ctl", one.pid, "metrics")
         families = parse_metrics(text)
         self.assertGreaterEqual(families["ashlar_heap_used_bytes"][1][()], 3000 * 1000)
@@ -272,23 +202,23 @@ class ControlTest(unittest.TestCase):
     def test_off_unless_asked_for(self):
         one = self.service(control=None)
         self.assertIsNone(one.thread())
-        self.assertFalse(os.path.exists(os.path.join(self.runtime, "ashlar")))
+        self.assertFalse(os.path.exists(self.path("ashlar")))
         self.refused(1, "has no control socket: start it with .*ASHLAR_CONTROL=1", "ctl", one.pid, "stats")
-        self.assertEqual(one.say("control 1"), "0")
+        self.assertEqual(one.ask("control 1"), "0")
         self.done("ctl", one.pid, "stats")
-        self.assertEqual(one.say("control 1"), "0")  # anew
+        self.assertEqual(one.ask("control 1"), "0")  # anew
         self.done("ctl", one.pid, "stats")
-        other = os.path.join(self.runtime, "other-%p.sock")
-        self.assertEqual(one.say("control " + other), "0")
+        other = self.path("other-%p.sock")
+        self.assertEqual(one.ask("control " + other), "0")
         self.assertFalse(os.path.exists(one.path))
         self.done("ctl", other.replace("%p", str(one.pid)), "stats")
-        self.assertEqual(one.say("control 0"), "0")
+        self.assertEqual(one.ask("control 0"), "0")
         self.assertTrue(wait_until(lambda: one.thread() is None))
         self.assertFalse(os.path.exists(other.replace("%p", str(one.pid))))
-        self.assertEqual(one.say("control 0"), "0")
+        self.assertEqual(one.ask("control 0"), "0")
         for wrong in ("", "2", "name", "/" + 200 * "x"):
-            self.assertEqual(one.say("control " + wrong), "22")
-        self.assertEqual(one.say("control /nowhere/at/all.sock"), "2")
+            self.assertEqual(one.ask("control " + wrong), "22")
+        self.assertEqual(one.ask("control /nowhere/at/all.sock"), "2")
         self.assertIsNone(one.thread())
 
     def test_rest(self):
@@ -308,7 +238,7 @@ class ControlTest(unittest.TestCase):
         self.done("ctl", one.pid, "stats")
         files = {os.readlink(f"/proc/{one.pid}/fd/{n}") for n in os.listdir(f"/proc/{one.pid}/fd")}
         self.assertFalse([f for f in files if f.startswith(("socket:", "anon_inode:"))], files)
-        self.assertEqual(one.say("close 3"), "closed")
+        self.assertEqual(one.ask("close 3"), "closed")
         for _ in range(3):
             self.done("ctl", one.pid, "stats")
 
@@ -324,40 +254,37 @@ class ControlTest(unittest.TestCase):
     def test_pipes_of_the_program_end(self):
         one = self.service()
         self.done("ctl", one.pid, "stats")
-        one.process.stdin.write("close 1\n")
-        one.process.stdin.flush()
-        self.assertEqual(one.process.stdout.read(), "")  # it ends: the thread holds none of its ends
+        one.tell("close 1")
+        self.assertEqual(one.stdout.read(), "")  # it ends: the thread holds none of its ends
         self.done("ctl", one.pid, "stats")
 
     def test_exit_removes_the_socket(self):
         one = self.service()
-        one.process.stdin.write("exit\n")
-        self.assertEqual(one.end(7), "")
+        one.tell("exit")
+        self.assertEqual(one.end(), (7, "exits\n", ""))
         self.assertFalse(os.path.exists(one.path))
 
     def test_exit_at_once_leaves_no_socket(self):
-        lines = os.path.join(self.runtime, "lines")
-        with open(lines, "w", encoding="utf-8") as file:
-            file.write("exit\n")
-        environment = {**os.environ, "XDG_RUNTIME_DIR": self.runtime, "ASHLAR_CONTROL": "1", "LD_PRELOAD": DROP_IN}
+        lines = write(self.path("lines"), "exit\n")
+        environment = without_none({"XDG_RUNTIME_DIR": self.folder, "ASHLAR_CONTROL": "1", "LD_PRELOAD": DROP_IN})
         for _ in range(40):
             some = []
             for _ in range(8):
                 with open(lines, encoding="utf-8") as stdin:
                     some.append(subprocess.Popen([SERVICE], env=environment, stdin=stdin, stdout=subprocess.DEVNULL))
             self.assertEqual({one.wait(timeout=30) for one in some}, {7})
-            self.assertEqual(os.listdir(os.path.join(self.runtime, "ashlar")), [])
+            self.assertEqual(os.listdir(self.path("ashlar")), [])
 
     def test_last_thread(self):
         one = self.service()
-        one.process.stdin.write("end_main\n")
-        self.assertEqual(one.end(), "")
+        one.tell("end_main")
+        self.assertEqual(one.end(), (0, "ends\n", ""))
         self.assertFalse(os.path.exists(one.path))
 
     def test_fork(self):
         one = self.service()
-        child = int(one.say("fork"))
-        path = os.path.join(self.runtime, "ashlar", f"{child}.sock")
+        child = int(one.ask("fork"))
+        path = self.path("ashlar", f"{child}.sock")
         self.assertTrue(wait_until(lambda: os.path.exists(path)))
         for pid in (one.pid, child):
             self.assertTrue(wait_until(lambda p=pid: self.ashlar("ctl", p, "trim").returncode == 0))
@@ -376,7 +303,7 @@ class ControlTest(unittest.TestCase):
         asking = [threading.Thread(target=ask) for _ in range(2)]
         for each in asking:
             each.start()
-        self.assertEqual(one.say("busy 400"), "done")
+        self.assertEqual(one.ask("busy 400"), "done")
         end.set()
         for each in asking:
             each.join()
@@ -386,12 +313,12 @@ class ControlTest(unittest.TestCase):
         # removes them.
         other = self.service()
         self.done("ctl", other.pid, "stats")
-        self.assertEqual(set(os.listdir(os.path.join(self.runtime, "ashlar"))),
+        self.assertEqual(set(os.listdir(self.path("ashlar"))),
                          {f"{one.pid}.sock", f"{other.pid}.sock"})
 
     def test_exec(self):
         one = self.service()
-        one.say("exec")
+        one.ask("exec")
         self.assertTrue(wait_until(lambda: read(f"/proc/{one.pid}/comm") == "sleep\n"))
         if DROP_IN:  # sleep has the library, too, and may or may not allocate
             return
@@ -406,60 +333,54 @@ class ControlTest(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(os.stat(one.path).st_mode), 0o600)
 
     def test_unsafe_folders_are_not_used(self):
-        folder = os.path.join(self.runtime, "ashlar")
-        elsewhere = os.path.join(self.runtime, "elsewhere")
+        folder = self.path("ashlar")
+        elsewhere = self.path("elsewhere")
         os.mkdir(elsewhere, 0o700)
         for make in (lambda: os.mkdir(folder, 0o700) or os.chmod(folder, 0o750), lambda: os.symlink(elsewhere, folder),
-                     lambda: open(folder, "w", encoding="utf-8").close()):
+                     lambda: write(folder, "")):
             make()
-            one = Service(self.runtime)
-            self.services.append(one)
+            one = self.service(folder=self.folder)
             path = os.path.join(SHARED, f"{one.pid}.sock")
             self.assertTrue(wait_until(lambda p=path: os.path.exists(p)))
             self.assertEqual(stat.S_IMODE(os.stat(SHARED).st_mode), 0o700)
             self.done("ctl", one.pid, "stats")
-            one.process.stdin.close()
-            one.process.wait()
+            self.assertEqual(one.end(), (0, "", ""))
             self.assertFalse(os.path.exists(path))
             self.assertFalse(os.path.isdir(folder) and os.listdir(folder))
             os.rmdir(folder) if os.path.isdir(folder) and not os.path.islink(folder) else os.unlink(folder)
 
     def test_a_path_of_its_own(self):
-        path = os.path.join(self.runtime, "own.sock")
+        path = self.path("own.sock")
         first = self.service(control=path)
         self.assertTrue(wait_until(lambda: os.path.exists(path)))
         self.assertTrue(wait_until(lambda: self.ashlar("ctl", path, "trim").returncode == 0))
         # Another process gets the same one: it says so, and goes on.
         second = self.service(control=path)
-        self.assertEqual(second.say("keep 10"), "kept")
-        self.assertRegex(second.process.stderr.readline(),
+        self.assertEqual(second.ask("keep 10"), "kept")
+        self.assertRegex(second.stderr.readline(),
                          rf"^ashlar: cannot open the control socket {path} \(ASHLAR_CONTROL\): "
                          "another process has it: %p in the path becomes .*\n$")
-        second.process.stdin.close()
-        self.assertEqual(second.end(), "")
+        self.assertEqual(second.end(), (0, "", ""))
         self.done("ctl", path, "stats")
         # The first is killed. Its name stays, and the next process takes it.
-        first.kill()
+        first.close()
         self.assertTrue(os.path.exists(path))
         self.refused(1, "is served by no process", "ctl", path, "stats")
         third = self.service(control=path)
         self.assertTrue(wait_until(lambda: self.ashlar("ctl", path, "trim").returncode == 0))
-        third.process.stdin.close()
-        self.assertEqual(third.end(), "")
+        self.assertEqual(third.end(), (0, "", ""))
         self.assertFalse(os.path.exists(path))
 
     def test_what_cannot_be_a_socket(self):
-        file = os.path.join(self.runtime, "file")
-        with open(file, "w", encoding="utf-8") as kept:
-            kept.write("kept")
+        file = self.path("file")
+        write(file, "kept")
         for value, why in ((file, "no socket: name another path"), ("/nowhere/at/all", "there is no such folder"),
                            ("yes", "is ignored: expected 1, 0 or a path"), ("/" + 200 * "x", "is ignored: expected"),
                            ("/" + 104 * "x" + "%p", "too long for a socket")):
             one = self.service(control=value)
-            self.assertEqual(one.say("keep 10"), "kept")
-            self.assertIn(why, one.process.stderr.readline())
-            one.process.stdin.close()
-            self.assertEqual(one.end(), "")
+            self.assertEqual(one.ask("keep 10"), "kept")
+            self.assertIn(why, one.stderr.readline())
+            self.assertEqual(one.end(), (0, "", ""))
         self.assertEqual(read(file), "kept")
 
     # ---- clients ---------------------------------------------------------------------------------
@@ -498,7 +419,7 @@ class ControlTest(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 14)  # groups of eight, two seconds each, at most
         for each in clients:
             each.close()
-        self.assertEqual(one.say("keep 1"), "kept")
+        self.assertEqual(one.ask("keep 1"), "kept")
 
     def test_many_clients(self):
         one = self.service()
@@ -514,7 +435,7 @@ class ControlTest(unittest.TestCase):
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to be another user")
     def test_another_user(self):
         one = self.service()
-        os.chmod(self.runtime, 0o755)
+        os.chmod(self.folder, 0o755)
         try:
             result = self.ashlar("ctl", one.pid, "stats", user=NOBODY, group=NOBODY, extra_groups=[])
         except PermissionError:
@@ -522,11 +443,10 @@ class ControlTest(unittest.TestCase):
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertRegex(result.stderr, "belongs to another user .number 0.: run the command as that user, or as root")
         # Root asks a process of another user.
-        runtime = os.path.join(self.runtime, "other")
+        runtime = self.path("other")
         os.mkdir(runtime, 0o700)
         os.chown(runtime, NOBODY, NOBODY)
-        theirs = Service(runtime, user=NOBODY, group=NOBODY, extra_groups=[])
-        self.services.append(theirs)
+        theirs = self.service(folder=runtime, user=NOBODY, group=NOBODY, extra_groups=[])
         self.assertTrue(wait_until(lambda: os.path.exists(theirs.path)))
         self.done("ctl", theirs.pid, "stats", environment={"XDG_RUNTIME_DIR": runtime})
 
@@ -561,7 +481,7 @@ class ControlTest(unittest.TestCase):
         plain.wait()
 
     def test_strange_listeners(self):
-        path = os.path.join(self.runtime, "listener")
+        path = self.path("listener")
         for said, why in ((b"", "ended before its answer was whole"), (b"SSH-2.0-x\r\n", "is not ashlar"),
                           (b"ashlar 1 ok    0000000000000900\nshort", "ended before its answer was whole"),
                           (b"ashlar 1 ok    0000000000000002\n{}more", "ended before its answer was whole"),
@@ -589,8 +509,8 @@ class ControlTest(unittest.TestCase):
     def test_top_of_scripts(self):
         self.assertIn("no process of yours has a control socket", self.done("ctl", "--once"))
         small, large, exact = self.service(), self.service(), self.service(environment={"ASHLAR_STATS": "exact"})
-        small.say("keep 100")
-        large.say("keep 5000")
+        small.ask("keep 100")
+        large.ask("keep 5000")
         text = self.done("ctl")
         self.assertEqual(text.split()[:2], ["pid", "program"])
         found = json.loads(self.done("ctl", "--once", "--json"))
@@ -605,8 +525,8 @@ class ControlTest(unittest.TestCase):
         self.assertEqual(found["without_answer"], 1)
         os.kill(small.pid, signal.SIGCONT)
         # A killed one has left its name. It is not listed, and the next socket removes it.
-        small.kill()
-        large.kill()
+        small.close()
+        large.close()
         self.assertTrue(os.path.exists(small.path))
         self.assertEqual(len(json.loads(self.done("ctl", "--json"))["processes"]), 1)
         last = self.service()
@@ -615,13 +535,13 @@ class ControlTest(unittest.TestCase):
 
     def test_top_on_a_terminal(self):
         one = self.service()
-        one.say("keep 5000")
+        one.ask("keep 5000")
         for how in ("q", "signal", "resize"):
             master, slave = pty.openpty()
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 60, 0, 0))
             before = termios.tcgetattr(slave)
             top = subprocess.Popen([COMMAND, "ctl"], stdin=slave, stdout=slave, stderr=slave,
-                                   env={**os.environ, "TERM": "xterm", "XDG_RUNTIME_DIR": self.runtime})
+                                   env={**os.environ, "TERM": "xterm", "XDG_RUNTIME_DIR": self.folder})
             shown = b""
 
             def more(until, master=master):
@@ -673,4 +593,4 @@ def parse_metrics(text):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    run_together(4, sys.argv[5:], alone="unsafe_folders")  # their sockets are where others of the user would be

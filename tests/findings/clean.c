@@ -8,13 +8,12 @@
 
 // bounded_cache: A cache with a bound, and a table that is loaded in the first third: neither grows for ever.
 static char* filled(size_t bytes) {
-  char* const block = malloc(bytes);
-  if (block == NULL) abort();
+  char* const block = got(malloc(bytes));
   memset(block, 'x', bytes);
   return block;
 }
 
-static void bounded_cache(void) {
+PROGRAM(bounded_cache) {
   static char* cache[60];
   static char* table[300];
   for (int i = 0; i < 300; ++i) {
@@ -26,60 +25,18 @@ static void bounded_cache(void) {
   printf("%c%c\n", cache[0][0], table[0][0]);
 }
 
-// editor: A text editor's buffer: one block with a gap, which doubles when it is full; undo steps of any length.
-struct buffer {
-  char* bytes;
-  size_t used, room;
-};
-
-static void insert(struct buffer* b, const char* text, size_t n) {
-  if (b->used + n > b->room) {
-    b->room = 2 * (b->used + n);
-    b->bytes = realloc(b->bytes, b->room);
-    if (b->bytes == NULL) abort();
-  }
-  memcpy(b->bytes + b->used, text, n);
-  b->used += n;
-}
-
-static void editor(void) {
-  enum { steps = 400 };
-  struct buffer text = {0};
-  char* undo[steps] = {0};
-  unsigned long place = 7;
-  for (int i = 0; i < 30000; ++i) {
-    char word[64];
-    const int n = snprintf(word, sizeof word, "word %d of a long text ", i);
-    insert(&text, word, (size_t)n);
-    place = place * 1103515245u + 12345u;
-    if (place / 65536 % 8 == 0) {
-      char** const step = &undo[place / 1048576 % steps];
-      const size_t length = (size_t)(n + (int)(place / 65536 % 100));
-      free(*step);
-      *step = malloc(length);
-      if (*step == NULL) abort();
-      memset(*step, 0, length);
-    }
-  }
-  printf("%zu\n", text.used);
-  for (int i = 0; i < steps; ++i) free(undo[i]);
-  free(text.bytes);
-}
-
 // large_ones_stay: What stays are whole pages: each keeps itself, and nothing else.
-static void large_ones_stay(void) {
+PROGRAM(large_ones_stay) {
   enum { rows = 30000, tiles = 600 };
   static char* row_of[rows];
   static char* tile_of[tiles];
   for (int i = 0; i < rows; ++i) {
     const size_t size = 120 + (size_t)i % 21 * 10;
-    row_of[i] = malloc(size);
-    if (row_of[i] == NULL) abort();
+    row_of[i] = got(malloc(size));
     memset(row_of[i], 1, size);
     if (i % 50 != 0) continue;
     char** const tile = &tile_of[i / 50];
-    *tile = aligned_alloc(4096, 4096 + (size_t)i % 3 * 4096);
-    if (*tile == NULL) abort();
+    *tile = got(aligned_alloc(4096, 4096 + (size_t)i % 3 * 4096));
     memset(*tile, 2, 4096);
   }
   long sum = 0;
@@ -92,18 +49,58 @@ static void large_ones_stay(void) {
   printf("%ld\n", sum);
 }
 
-// pages_on_glibc: As slack_pages.c, but on glibc: 4112 bytes have a block of 4128 there, and 16 bytes less save 16.
+// notes_in_pool: Notes between lines of a file, from a pool of large blocks: they keep no page of the lines. (pins_log_notes with the remedy.)
+struct note {
+  struct note* next;
+  char text[56];
+};
+static struct note* notes;
+
+static struct note* make_note(void) {
+  enum { count = 256 * 1024 / sizeof(struct note) };
+  static struct note* pool;
+  static size_t left;
+  if (left == 0) {
+    pool = got(malloc(count * sizeof *pool));
+    left = count;
+  }
+  return &pool[--left];
+}
+
+PROGRAM(notes_in_pool) {
+  enum { lines = 40000 };
+  static char* line_of[lines];
+  for (int i = 0; i < lines; ++i) {
+    const size_t length = 200 + (size_t)i * 7 % 150;
+    line_of[i] = got(malloc(length));
+    memset(line_of[i], 'a', length);
+    if (i % 30 != 0) continue;
+    struct note* const made = make_note();
+    snprintf(made->text, sizeof made->text, "line %d", i);
+    made->next = notes;
+    notes = made;
+  }
+  long sum = 0;
+  for (int i = 0; i < lines; ++i) {
+    sum += line_of[i][0];
+    free(line_of[i]);
+  }
+  for (int round = 0; round < 500; ++round)
+    for (const struct note* n = notes; n != NULL; n = n->next) sum += n->text[0];
+  printf("%ld\n", sum);
+}
+
+// pages_on_glibc: As pages of a file with a header each, but on glibc: 4112 bytes have a block of 4128 there, and 16 bytes less save 16.
 struct cached_page {
   struct cached_page* next;
   unsigned long number;
   char bytes[4096];
 };
 
-static void pages_on_glibc(void) {
+PROGRAM(pages_on_glibc) {
   struct cached_page* all = NULL;
   for (unsigned long i = 0; i < 600; ++i) {
-    struct cached_page* const page = malloc(sizeof *page);
-    if (page == NULL) abort();
+    struct cached_page* const page = got(malloc(sizeof *page));
     memset(page, 0, sizeof *page);
     page->next = all;
     page->number = i;
@@ -113,12 +110,11 @@ static void pages_on_glibc(void) {
 }
 
 // small_reserves: Reserves that are not worth a change: a few hundred KiB beside a program that holds much more.
-static void small_reserves(void) {
+PROGRAM(small_reserves) {
   enum { rows = 64, row_bytes = 256 << 10 };
   char* all[rows];
   for (int i = 0; i < rows; ++i) {
-    all[i] = malloc(row_bytes);
-    if (all[i] == NULL) abort();
+    all[i] = got(malloc(row_bytes));
     memset(all[i], i, row_bytes);
   }
   char* const names = malloc(512 << 10);
@@ -130,13 +126,4 @@ static void small_reserves(void) {
   for (int i = 0; i < rows; ++i) free(all[i]);
   free(input);
   free(names);
-}
-
-static const struct program programs[] = {
-    {"bounded_cache", bounded_cache},     {"editor", editor},
-    {"large_ones_stay", large_ones_stay}, {"pages_on_glibc", pages_on_glibc},
-    {"small_reserves", small_reserves},
-};
-int main(int argc, char** argv) {
-  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
 }

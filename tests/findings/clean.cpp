@@ -7,49 +7,19 @@
 #include <cstring>
 #include <ctime>
 #include <deque>
-#include <fstream>
-#include <locale>
 #include <memory>
 #include <memory_resource>
 #include <numeric>
 #include <random>
 #include <regex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "programs.h"
 
-// cache: Answers of many sizes in a bounded cache: blocks live as long as they are of use, in no order.
-namespace cache {
-struct answer {
-  std::unique_ptr<char[]> bytes;
-  std::size_t size = 0;
-};
-
-static void run() {
-  std::mt19937 random(6);
-  std::vector<answer> cache(1000);
-  std::size_t held = 0;
-  for (int i = 0; i < 40'000; ++i) {
-    answer& slot = cache[random() % cache.size()];
-    if (slot.size != 0 && random() % 3 != 0) continue;  // it is there
-    held -= slot.size;
-    slot.bytes.reset();
-    slot.size = 20 + random() % 3000;
-    slot.bytes = std::make_unique<char[]>(slot.size);
-    slot.bytes[0] = 1;
-    held += slot.size;
-  }
-  std::printf("%s\n", held != 0 ? "held" : "none");
-}
-
-}  // namespace cache
-
 // few_pages_pinned: Some blocks keep some pages, but fewer than would be worth a change.
-namespace few_pages_pinned {
-static void run() {
+PROGRAM(few_pages_pinned) {
   std::vector<std::unique_ptr<int>> kept(120);
   std::vector<std::unique_ptr<char[]>> rows(40'000);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -64,42 +34,8 @@ static void run() {
   std::printf("%ld\n", sum);
 }
 
-}  // namespace few_pages_pinned
-
-// graph: Shortest ways in a graph that is two arrays, with queues that are used again.
-namespace graph {
-static void run() {
-  constexpr unsigned nodes = 20'000;
-  std::mt19937 random(5);
-  std::vector<unsigned> begin(nodes + 1);
-  for (unsigned i = 0; i <= nodes; ++i) begin[i] = i * 4;
-  std::vector<unsigned> to(nodes * 4);
-  for (unsigned& t : to) t = static_cast<unsigned>(random() % nodes);
-  std::vector<unsigned> queue;
-  std::vector<int> distance;
-  queue.reserve(nodes);
-  distance.reserve(nodes);
-  long all = 0;
-  for (unsigned start = 0; start < 30; ++start) {
-    queue.assign(1, start);
-    distance.assign(nodes, -1);
-    distance[start] = 0;
-    for (std::size_t at = 0; at < queue.size(); ++at)
-      for (unsigned e = begin[queue[at]]; e < begin[queue[at] + 1]; ++e)
-        if (distance[to[e]] < 0) {
-          distance[to[e]] = distance[queue[at]] + 1;
-          queue.push_back(to[e]);
-        }
-    all += distance[queue.back()];
-  }
-  std::printf("%ld\n", all);
-}
-
-}  // namespace graph
-
 // half_stays: Half of what was read goes, and the rest fills its pages well enough.
-namespace half_stays {
-static void run() {
+PROGRAM(half_stays) {
   std::vector<std::unique_ptr<char[]>> kept(25'000);
   std::vector<std::unique_ptr<char[]>> read(25'000);
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -113,8 +49,6 @@ static void run() {
     for (const auto& each : kept) sum += each[0];
   std::printf("%ld\n", sum);
 }
-
-}  // namespace half_stays
 
 // interpreter: A small interpreter: values of any size that die in no order, on a heap of its own use of which is mixed.
 namespace interpreter {
@@ -145,7 +79,7 @@ static std::unique_ptr<object> evaluate(std::mt19937& random) {
   }
 }
 
-static void run() {
+PROGRAM(interpreter) {
   std::mt19937 random(7);
   std::vector<std::unique_ptr<object>> variables(50);
   int live = 0;
@@ -181,7 +115,7 @@ static std::size_t names(const value& v) {
   return all;
 }
 
-static void run() {
+PROGRAM(json_in_arena) {
   std::size_t all = 0;
   for (int document = 0; document < 20; ++document) {
     std::pmr::monotonic_buffer_resource memory(64 * 1024);
@@ -194,32 +128,6 @@ static void run() {
 
 }  // namespace json_in_arena
 
-// kept_first: What stays is made first, so it lies together, and the rest leaves whole pages.
-namespace kept_first {
-struct account {
-  int number = 0;
-  long sum = 0;
-  char name[40] = {};
-};
-
-static void run() {
-  std::vector<std::unique_ptr<account>> accounts(1'500);
-  for (auto& each : accounts) each = std::make_unique<account>();
-  std::vector<std::unique_ptr<char[]>> lines(50'000);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    lines[i] = std::make_unique<char[]>(96 + i % 11 * 16);
-    lines[i][0] = 1;
-    accounts[i % accounts.size()]->sum += lines[i][0];
-  }
-  for (auto& line : lines) line.reset();
-  long sum = 0;
-  for (int round = 0; round < 2'000; ++round)
-    for (const auto& each : accounts) sum += each->sum;
-  std::printf("%ld\n", sum);
-}
-
-}  // namespace kept_first
-
 // large_buffers: Large blocks that are used: an image, a file that is read whole, a vector that doubles, a ring of buffers, and a temporary copy that is given back at once.
 namespace large_buffers {
 static long blurred(const std::vector<unsigned char>& image, std::size_t width) {
@@ -229,7 +137,7 @@ static long blurred(const std::vector<unsigned char>& image, std::size_t width) 
   return std::accumulate(copy.begin(), copy.end(), 0L);
 }
 
-static void run() {
+PROGRAM(large_buffers) {
   std::vector<unsigned char> image(6u << 20, 7);
   long sum = blurred(image, 2048);
   // As a reader of files does that knows the size: a little more than it gets.
@@ -253,8 +161,7 @@ static void run() {
 }  // namespace large_buffers
 
 // library_calls: What the C and C++ libraries allocate for themselves, which no line of the program can change.
-namespace library_calls {
-static void run() {
+PROGRAM(library_calls) {
   long all = 0;
   for (int i = 0; i < 1500; ++i) {
     std::FILE* const file = std::fopen("/dev/null", "w");
@@ -277,28 +184,6 @@ static void run() {
   std::printf("%ld\n", all);
 }
 
-}  // namespace library_calls
-
-// log_reader: Reads lines into one string, and keeps sums by a code: the usual filter of a log.
-namespace log_reader {
-static void run() {
-  const std::string path = "log_reader.txt";
-  {
-    std::ofstream out(path);
-    for (int i = 0; i < 30'000; ++i)
-      out << "GET /a/page/of/a/site/" << i << " HTTP/1.1 " << 200 + i % 5 << '\n';
-  }
-  std::array<long, 600> by_code{};
-  std::ifstream in(path);
-  std::string line;
-  while (std::getline(in, line))
-    ++by_code[static_cast<std::size_t>(std::stoi(line.substr(line.size() - 3)))];
-  std::remove(path.c_str());
-  std::printf("%ld\n", by_code[200]);
-}
-
-}  // namespace log_reader
-
 // matrices: Dense arithmetic: a few large blocks that live long.
 namespace matrices {
 using matrix = std::vector<double>;
@@ -313,7 +198,7 @@ static void multiply(const matrix& a, const matrix& b, matrix& to) {
     }
 }
 
-static void run() {
+PROGRAM(matrices) {
   matrix a(n * n, 0.5);
   matrix b(n * n, 0.001);
   matrix c(n * n);
@@ -327,8 +212,7 @@ static void run() {
 }  // namespace matrices
 
 // some_of_its_own: One line makes all blocks, and some of them stay. Pages of its own would not help: they would look the same.
-namespace some_of_its_own {
-static void run() {
+PROGRAM(some_of_its_own) {
   std::vector<std::unique_ptr<char[]>> records(50'000);
   for (std::size_t i = 0; i < records.size(); ++i) {
     records[i] = std::make_unique<char[]>(100 + i * 13 % 250);
@@ -342,11 +226,8 @@ static void run() {
   std::printf("%ld\n", sum);
 }
 
-}  // namespace some_of_its_own
-
 // teardown_in_any_order: All blocks go in any order at the end. For a moment few of them keep many pages, but nothing stays.
-namespace teardown_in_any_order {
-static void run() {
+PROGRAM(teardown_in_any_order) {
   std::mt19937 random(3);
   std::vector<std::unique_ptr<char[]>> all(60'000);
   long sum = 0;
@@ -361,11 +242,8 @@ static void run() {
   std::printf("%ld\n", sum);
 }
 
-}  // namespace teardown_in_any_order
-
 // threads_started: Starts a thread for each of many small works: what a thread needs is the library's.
-namespace threads_started {
-static void run() {
+PROGRAM(threads_started) {
   std::atomic<long> sum{0};
   for (int i = 0; i < 1200; ++i) {
     std::thread worker([&sum, i] { sum += i; });
@@ -374,8 +252,6 @@ static void run() {
   std::printf("%ld\n", sum.load());
 }
 
-}  // namespace threads_started
-
 // waves: Work comes in waves. Between two of them few blocks keep many pages, and the next wave uses these.
 namespace waves {
 struct worker {
@@ -383,7 +259,7 @@ struct worker {
   long done = 0;
 };
 
-static void run() {
+PROGRAM(waves) {
   std::mt19937 random(5);
   std::vector<std::unique_ptr<worker>> workers(1'000);
   std::vector<std::unique_ptr<char[]>> work(30'000);
@@ -413,7 +289,7 @@ struct measurement {
   std::unique_ptr<char[]> bytes;
 };
 
-static void run() {
+PROGRAM(window) {
   static std::array<measurement, 20'000> window;
   long sum = 0;
   for (std::size_t i = 0; i < 70'000; ++i) {
@@ -426,73 +302,3 @@ static void run() {
 }
 
 }  // namespace window
-
-// word_count: Counts words of a text in memory: views into the text, a table that was told its size.
-namespace word_count {
-static void run() {
-  std::string text;
-  text.reserve(2'000'000);
-  for (int i = 0; i < 200'000; ++i)
-    text.append("word").append(1, static_cast<char>('a' + i % 26)).append(" ");
-  std::vector<std::string_view> words;
-  words.reserve(200'000);
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = rest.find(' ');
-    words.push_back(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-  }
-  std::sort(words.begin(), words.end());
-  const auto different = std::unique(words.begin(), words.end()) - words.begin();
-  std::printf("%td\n", different);
-}
-
-}  // namespace word_count
-
-// workers: Threads that work on parts of one array, each with scratch memory of its own that it keeps.
-namespace workers {
-static void run() {
-  std::vector<int> all(400'000);
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<long> sums(4);
-  std::vector<std::thread> threads;
-  threads.reserve(sums.size());
-  for (std::size_t t = 0; t < sums.size(); ++t) {
-    threads.emplace_back([&, t] {
-      std::vector<int> scratch;
-      scratch.reserve(1000);
-      for (std::size_t at = t * 100'000; at < (t + 1) * 100'000; at += 1000) {
-        scratch.assign(all.begin() + static_cast<long>(at),
-                       all.begin() + static_cast<long>(at) + 1000);
-        for (const int n : scratch) sums[t] += n % 7;
-      }
-    });
-  }
-  for (std::thread& t : threads) t.join();
-  std::printf("%ld\n", std::accumulate(sums.begin(), sums.end(), 0L));
-}
-
-}  // namespace workers
-
-static const struct program programs[] = {
-    {"cache", cache::run},
-    {"few_pages_pinned", few_pages_pinned::run},
-    {"graph", graph::run},
-    {"half_stays", half_stays::run},
-    {"interpreter", interpreter::run},
-    {"json_in_arena", json_in_arena::run},
-    {"kept_first", kept_first::run},
-    {"large_buffers", large_buffers::run},
-    {"library_calls", library_calls::run},
-    {"log_reader", log_reader::run},
-    {"matrices", matrices::run},
-    {"some_of_its_own", some_of_its_own::run},
-    {"teardown_in_any_order", teardown_in_any_order::run},
-    {"threads_started", threads_started::run},
-    {"waves", waves::run},
-    {"window", window::run},
-    {"word_count", word_count::run},
-    {"workers", workers::run},
-};
-int main(int argc, char** argv) {
-  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
-}

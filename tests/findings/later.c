@@ -12,21 +12,19 @@ struct file {
   long bytes;
 };
 
-static void clean_archive(void) {
+PROGRAM(clean_archive) {
   enum { files = 1200, blocks = 25, open = 200 };
   static struct file* directory[files];
   static char* data[open];
   for (int i = 0; i < files; ++i) {
-    directory[i] = malloc(sizeof **directory);
-    if (directory[i] == NULL) abort();
+    directory[i] = got(malloc(sizeof **directory));
     snprintf(directory[i]->name, sizeof directory[i]->name, "file%d", i);
     directory[i]->bytes = 0;
   }
   for (int i = 0; i < files * blocks; ++i) {
     char** const slot = &data[i * 7 % open];
     free(*slot);
-    *slot = malloc(300 + (size_t)i * 37 % 1500);
-    if (*slot == NULL) abort();
+    *slot = got(malloc(300 + (size_t)i * 37 % 1500));
     (*slot)[0] = 'd';
     directory[i / blocks]->bytes += (*slot)[0];
   }
@@ -47,7 +45,7 @@ static uint32_t place_of(uint32_t key) {
   return key * 2654435761u >> 13;
 }
 
-static void clean_hash_join(void) {
+PROGRAM(clean_hash_join) {
   struct row* const left = malloc(rows * sizeof *left);
   struct row* const hashed = calloc(places, sizeof *hashed);
   char* const output = malloc(1 << 20);
@@ -78,7 +76,7 @@ static int compare(const void* a, const void* b) {
   return strcmp(*(const char* const*)a, *(const char* const*)b);
 }
 
-static void clean_shell(void) {
+PROGRAM(clean_shell) {
   const char* words[] = {"cat", "echo", "ls", "make", "sed", "sort"};
   char* history[100] = {0};
   size_t kept = 0, known = 0, room = 0;
@@ -110,16 +108,15 @@ struct tile {
   unsigned char pixels[2048];
 };
 
-static void image_tiles(void) {
+PROGRAM(image_tiles) {
   struct tile** tiles = NULL;
   size_t count = 0;
   for (int y = 0; y < 40; ++y)
     for (int x = 0; x < 40; ++x) {
-      struct tile** const more = realloc(tiles, (count + 1) * sizeof *tiles); /* planted: growth */
-      if (more == NULL) abort();
+      struct tile** const more =
+          got(realloc(tiles, (count + 1) * sizeof *tiles)); /* planted: growth */
       tiles = more;
-      tiles[count] = malloc(sizeof **tiles); /* planted: slack */
-      if (tiles[count] == NULL) abort();
+      tiles[count] = got(malloc(sizeof **tiles)); /* planted: slack */
       memset(tiles[count], 0, sizeof **tiles);
       tiles[count]->x = x;
       tiles[count++]->y = y;
@@ -142,8 +139,7 @@ static struct symbol* symbols;
 static struct node* nodes;
 
 static void add_node(int operation) {
-  struct node* const n = malloc(sizeof *n + 32 + (size_t)operation % 9 * 24);
-  if (n == NULL) abort();
+  struct node* const n = got(malloc(sizeof *n + 32 + (size_t)operation % 9 * 24));
   n->operation = operation;
   n->more[0] = 0;
   n->next = nodes;
@@ -151,15 +147,14 @@ static void add_node(int operation) {
 }
 
 static void declare(int number) {
-  struct symbol* const s = malloc(sizeof *s); /* planted: pins */
-  if (s == NULL) abort();
+  struct symbol* const s = got(malloc(sizeof *s)); /* planted: pins */
   s->kind = number % 4;
   snprintf(s->name, sizeof s->name, "symbol%d", number);
   s->next = symbols;
   symbols = s;
 }
 
-static void pins_symbols(void) {
+PROGRAM(pins_symbols) {
   for (int function = 0; function < 1500; ++function) {
     declare(function);
     for (int i = 0; i < 40; ++i) add_node(i);
@@ -174,13 +169,4 @@ static void pins_symbols(void) {
   for (int pass = 0; pass < 1000; ++pass)
     for (const struct symbol* s = symbols; s != NULL; s = s->next) sum += s->kind;
   printf("%ld\n", sum);
-}
-
-static const struct program programs[] = {
-    {"clean_archive", clean_archive}, {"clean_hash_join", clean_hash_join},
-    {"clean_shell", clean_shell},     {"image_tiles", image_tiles},
-    {"pins_symbols", pins_symbols},
-};
-int main(int argc, char** argv) {
-  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
 }

@@ -19,8 +19,7 @@
 #include "programs.h"
 
 // clean_compressor: Packs runs of bytes: two buffers that are swapped, and a table on the stack.
-namespace clean_compressor {
-static void run() {
+PROGRAM(clean_compressor) {
   std::vector<unsigned char> in(300'000);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<unsigned char>(i / 37 % 5);
   std::vector<unsigned char> out;
@@ -44,15 +43,13 @@ static void run() {
   std::printf("\n%zu\n", sizes);
 }
 
-}  // namespace clean_compressor
-
 // clean_simulation: Bodies in arrays, a grid that is built anew in the same memory for each step.
 namespace clean_simulation {
 struct bodies {
   std::vector<float> x, y, vx, vy;
 };
 
-static void run() {
+PROGRAM(clean_simulation) {
   constexpr std::size_t n = 5000;
   constexpr std::size_t cells = 64 * 64;
   bodies b;
@@ -100,7 +97,7 @@ static std::unique_ptr<node> read(int depth, int number) {
   return n;
 }
 
-static void run() {
+PROGRAM(clean_tree_once) {
   const auto all = read(5, 1);
   std::printf("%zu\n", all->children.size());
 }
@@ -113,7 +110,7 @@ struct step {
   std::unique_ptr<char[]> text;
 };
 
-static void run() {
+PROGRAM(clean_undo) {
   std::deque<step> steps;
   long sum = 0;
   for (std::size_t i = 0; i < 60'000; ++i) {
@@ -141,7 +138,7 @@ static std::vector<std::string> split(const std::string& line) {
   }
 }
 
-static void run() {
+PROGRAM(csv_columns) {
   const std::string line =
       "a first column of the table;a second one that is long;and a third one, longer still";
   std::size_t all = 0;
@@ -162,7 +159,7 @@ struct draw_call {
   float matrix[16] = {};
 };
 
-static void run() {
+PROGRAM(game_frames) {
   std::vector<std::unique_ptr<draw_call>> calls;
   calls.reserve(500);
   long drawn = 0;
@@ -188,7 +185,7 @@ struct order {
   int amount;
 };
 
-static void run() {
+PROGRAM(order_book) {
   std::mt19937 random(8);
   std::multimap<int, order> book;
   char last[64] = {};
@@ -229,7 +226,7 @@ struct ring {
   std::size_t at = 0;
 };
 
-static void run() {
+PROGRAM(packet_ring) {
   ring captured(64u << 20);
   std::map<int, long> lengths;
   unsigned char packet[1514] = {};
@@ -252,7 +249,7 @@ struct header {
   char subject[40];
 };
 
-static void run() {
+PROGRAM(pins_mail) {
   std::vector<header*> box;
   box.reserve(1'500);
   std::vector<std::string> texts;
@@ -291,7 +288,7 @@ static std::unique_ptr<subscriber> subscribe(int number) {
   return s;
 }
 
-static void run() {
+PROGRAM(pins_subscribers) {
   std::vector<std::unique_ptr<subscriber>> all(1'200);
   std::vector<std::vector<char>> messages(48'000);
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -323,7 +320,7 @@ static std::unique_ptr<visitor> visitor_for(int kind) {
   return std::make_unique<summing>(kind);  // planted: temporary
 }
 
-static void run() {
+PROGRAM(visitor_objects) {
   std::vector<int> values(8000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i % 91);
   long sum = 0;
@@ -334,8 +331,7 @@ static void run() {
 }  // namespace visitor_objects
 
 // work_items: A pool of three threads; the main thread makes closures, and a worker drops each.
-namespace work_items {
-static void run() {
+PROGRAM(work_items) {
   std::mutex lock;
   std::condition_variable changed;
   std::deque<std::function<long()>> queue;
@@ -372,24 +368,4 @@ static void run() {
   changed.notify_all();
   for (std::thread& w : workers) w.join();
   std::printf("%ld\n", sum);
-}
-
-}  // namespace work_items
-
-static const struct program programs[] = {
-    {"clean_compressor", clean_compressor::run},
-    {"clean_simulation", clean_simulation::run},
-    {"clean_tree_once", clean_tree_once::run},
-    {"clean_undo", clean_undo::run},
-    {"csv_columns", csv_columns::run},
-    {"game_frames", game_frames::run},
-    {"order_book", order_book::run},
-    {"packet_ring", packet_ring::run},
-    {"pins_mail", pins_mail::run},
-    {"pins_subscribers", pins_subscribers::run},
-    {"visitor_objects", visitor_objects::run},
-    {"work_items", work_items::run},
-};
-int main(int argc, char** argv) {
-  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
 }

@@ -16,14 +16,13 @@ static void append(struct text* t, const char* more) {
   const size_t n = strlen(more);
   if (t->length + n >= t->capacity) {
     t->capacity = t->length + n + 32;
-    t->bytes = realloc(t->bytes, t->capacity); /* planted: growth */
-    if (t->bytes == NULL) abort();
+    t->bytes = got(realloc(t->bytes, t->capacity)); /* planted: growth */
   }
   memcpy(t->bytes + t->length, more, n + 1);
   t->length += n;
 }
 
-static void growth_realloc(void) {
+PROGRAM(growth_realloc) {
   size_t all = 0;
   for (int i = 0; i < 400; ++i) {
     struct text line = {0};
@@ -36,22 +35,20 @@ static void growth_realloc(void) {
 
 // leak_requests: A server that frees the buffer of each request, but not the name of its client.
 static char* name_of(int number) {
-  char* const name = malloc(1000 + (size_t)number % 7); /* planted: leak */
-  if (name == NULL) abort();
+  char* const name = got(malloc(1000 + (size_t)number % 7)); /* planted: leak */
   snprintf(name, 1000, "client %d", number);
   return name;
 }
 
 static size_t serve(int number) {
-  char* const answer = calloc(1, 3000 + (size_t)number % 11);
-  if (answer == NULL) abort();
+  char* const answer = got(calloc(1, 3000 + (size_t)number % 11));
   strcpy(answer, name_of(number));
   const size_t length = strlen(answer);
   free(answer);
   return length;
 }
 
-static void leak_requests(void) {
+PROGRAM(leak_requests) {
   size_t sent = 0;
   for (int i = 0; i < 300; ++i) {
     sent += serve(i);
@@ -63,8 +60,7 @@ static void leak_requests(void) {
 // pins_helper: One helper makes all blocks. Those of one caller stay, and keep the pages of the others'.
 static char* copy_of(const char* text, size_t room) __attribute__((noinline));
 static char* copy_of(const char* text, size_t room) {
-  char* const copy = malloc(room);
-  if (copy == NULL) abort();
+  char* const copy = got(malloc(room));
   snprintf(copy, room, "%s", text);
   return copy;
 }
@@ -83,7 +79,7 @@ static void add_label(int i) {
   label_of[i] = copy_of("label", 40 + (size_t)i % 3 * 16); /* planted: pins */
 }
 
-static void pins_helper(void) {
+PROGRAM(pins_helper) {
   for (int i = 0; i < rows; ++i) {
     read_row(i);
     if (i % 40 == 0) add_label(i / 40);
@@ -98,52 +94,37 @@ static void pins_helper(void) {
   printf("%ld\n", sum);
 }
 
-// pins_orders: A backlog of messages is worked off. Each 40th leaves an order that stays open.
-struct order {
-  struct order* next;
-  double price;
-  int amount;
+// pins_log_notes: A note here and there while a file is read. The lines go, and each note keeps a page.
+struct note {
+  struct note* next;
+  char text[56];
 };
-struct message {
-  struct message* next;
-  int number;
-  char text[1];
-};
+static struct note* notes;
 
-static struct order* add_order(struct order* all, int number) {
-  struct order* const made = malloc(sizeof *made); /* planted: pins */
-  if (made == NULL) abort();
-  made->next = all;
-  made->price = number;
-  made->amount = number % 10;
-  return made;
+static void log_note(const char* what, int line) {
+  struct note* const made = got(malloc(sizeof *made)); /* planted: pins */
+  snprintf(made->text, sizeof made->text, "%s at %d", what, line);
+  made->next = notes;
+  notes = made;
 }
 
-static void pins_orders(void) {
-  struct order* orders = NULL;
-  struct message* first = NULL;
-  struct message** last = &first;
-  for (int i = 0; i < 50000; ++i) {
-    const size_t length = 80 + (size_t)i % 12 * 16;
-    struct message* const m = malloc(sizeof *m + length);
-    if (m == NULL) abort();
-    memset(m->text, 'm', length);
-    m->next = NULL;
-    m->number = i;
-    *last = m;
-    last = &m->next;
-    if (i % 40 == 0) orders = add_order(orders, i);
+PROGRAM(pins_log_notes) {
+  enum { count = 40000 };
+  static char* lines[count];
+  for (int i = 0; i < count; ++i) {
+    const size_t length = 200 + (size_t)i * 7 % 150;
+    lines[i] = got(malloc(length));
+    memset(lines[i], 'a', length);
+    if (i % 30 == 0) log_note("a long line", i);
   }
-  double sum = 0;
-  while (first != NULL) {
-    struct message* const done = first;
-    first = done->next;
-    sum += done->number;
-    free(done);
+  long sum = 0;
+  for (int i = 0; i < count; ++i) {
+    sum += lines[i][0];
+    free(lines[i]);
   }
-  for (int round = 0; round < 1000; ++round)
-    for (const struct order* o = orders; o != NULL; o = o->next) sum += o->price * o->amount;
-  printf("%.0f\n", sum);
+  for (int i = 0; i < 200; ++i)
+    for (const struct note* n = notes; n != NULL; n = n->next) sum += n->text[0];
+  printf("%ld\n", sum);
 }
 
 // pins_sessions: A session is three blocks. Only if all three lie elsewhere are the pages of the requests free.
@@ -157,8 +138,7 @@ static struct session* open_sessions[sessions];
 static char* requests_of[sessions * requests];
 
 static struct session* begin(int number) {
-  struct session* const s = malloc(sizeof *s); /* planted: pins */
-  if (s == NULL) abort();
+  struct session* const s = got(malloc(sizeof *s)); /* planted: pins */
   s->number = number;
   s->user = malloc(20 + (size_t)number % 20);    /* planted: pins */
   s->key = malloc(48 + (size_t)number % 3 * 16); /* planted: pins */
@@ -168,13 +148,12 @@ static struct session* begin(int number) {
   return s;
 }
 
-static void pins_sessions(void) {
+PROGRAM(pins_sessions) {
   for (int i = 0; i < sessions; ++i) {
     open_sessions[i] = begin(i);
     for (int k = 0; k < requests; ++k) {
       const size_t size = 150 + (size_t)(i + k) % 17 * 10;
-      char* const request = malloc(size);
-      if (request == NULL) abort();
+      char* const request = got(malloc(size));
       memset(request, k, size);
       requests_of[i * requests + k] = request;
     }
@@ -196,14 +175,13 @@ struct job {
 };
 
 static struct job* submit(int number) {
-  struct job* const j = malloc(sizeof *j); /* planted: pool */
-  if (j == NULL) abort();
+  struct job* const j = got(malloc(sizeof *j)); /* planted: pool */
   j->number = number;
   snprintf(j->text, sizeof j->text, "job %d", number);
   return j;
 }
 
-static void pool_jobs(void) {
+PROGRAM(pool_jobs) {
   enum { slots = 256 };
   struct job* wheel[slots] = {0};
   unsigned long done = 0, place = 1;
@@ -227,8 +205,7 @@ struct cell {
 };
 
 static unsigned look_up(const char* name, unsigned row) {
-  char* const key = malloc(64); /* planted: temporary */
-  if (key == NULL) abort();
+  char* const key = got(malloc(64)); /* planted: temporary */
   const int n = snprintf(key, 64, "%s:%u", name, row);
   unsigned sum = 0;
   for (int i = 0; i < n; ++i) sum = sum * 33 + (unsigned char)key[i];
@@ -236,7 +213,7 @@ static unsigned look_up(const char* name, unsigned row) {
   return sum;
 }
 
-static void several_table(void) {
+PROGRAM(several_table) {
   struct cell* cells = NULL;
   unsigned* row = NULL;
   size_t used = 0, room = 0;
@@ -245,13 +222,11 @@ static void several_table(void) {
     sum += look_up("a row of the table", i);
     if (used == room) {
       room += 4;
-      row = realloc(row, room * sizeof *row); /* planted: growth */
-      if (row == NULL) abort();
+      row = got(realloc(row, room * sizeof *row)); /* planted: growth */
     }
     row[used++] = sum;
     if (i % 8 == 0) {
-      struct cell* const c = malloc(sizeof *c); /* planted: slack */
-      if (c == NULL) abort();
+      struct cell* const c = got(malloc(sizeof *c)); /* planted: slack */
       memset(c, 0, sizeof *c);
       c->next = cells;
       cells = c;
@@ -260,38 +235,16 @@ static void several_table(void) {
   printf("%u\n", sum);
 }
 
-// slack_pages: Blocks of a cache: a page of a file each, and a header before it.
-/* allocator: ashlar */
-struct cached_page {
-  struct cached_page* next;
-  unsigned long number;
-  char bytes[4096];
-};
-
-static void slack_pages(void) {
-  struct cached_page* all = NULL;
-  for (unsigned long i = 0; i < 600; ++i) {
-    struct cached_page* const page = malloc(sizeof *page); /* planted: slack */
-    if (page == NULL) abort();
-    memset(page, 0, sizeof *page);
-    page->next = all;
-    page->number = i;
-    all = page;
-  }
-  printf("%lu\n", all->number);
-}
-
 // slack_records: glibc gives 288 bytes for 272, and 272 for 264.
 struct fixed_record {
   struct fixed_record* next;
   char text[264];
 };
 
-static void slack_records(void) {
+PROGRAM(slack_records) {
   struct fixed_record* all = NULL;
   for (int i = 0; i < 6000; ++i) {
-    struct fixed_record* const r = malloc(sizeof *r); /* planted: slack */
-    if (r == NULL) abort();
+    struct fixed_record* const r = got(malloc(sizeof *r)); /* planted: slack */
     memset(r->text, i, sizeof r->text);
     r->next = all;
     all = r;
@@ -310,7 +263,7 @@ static unsigned checksum(const char* text, size_t length) {
   return sum;
 }
 
-static void temporary_buffer(void) {
+PROGRAM(temporary_buffer) {
   static const char line[] = "a line of text that is summed up again and again";
   unsigned all = 0;
   for (size_t i = 0; i < 30000; ++i) all += checksum(line, i % (sizeof line - 1));
@@ -319,8 +272,7 @@ static void temporary_buffer(void) {
 
 // temporary_wrapped: Memory from a function that ends the program where there is none, as many C programs have.
 static void* __attribute__((noinline)) xmalloc(size_t n) {
-  void* const p = malloc(n);
-  if (p == NULL) abort();
+  void* const p = got(malloc(n));
   return p;
 }
 static char* __attribute__((noinline)) xstrdup(const char* text) {
@@ -340,7 +292,7 @@ static size_t compare(const char* name, const struct entry* with) {
   return same;
 }
 
-static void temporary_wrapped(void) {
+PROGRAM(temporary_wrapped) {
   struct entry* all = NULL;
   size_t same = 0;
   char name[64];
@@ -356,10 +308,9 @@ static void temporary_wrapped(void) {
 }
 
 // untouched_sparse: A table by number, of which every page has an entry in use: the pages are in memory, though most bytes are not used. Page bits do not show that.
-static void untouched_sparse(void) {
+PROGRAM(untouched_sparse) {
   enum { entries = 1 << 20, used = entries / 256 };
-  long* const table = calloc(entries, sizeof *table); /* missed: untouched */
-  if (table == NULL) abort();
+  long* const table = got(calloc(entries, sizeof *table)); /* missed: untouched */
   for (long i = 0; i < used; ++i) table[i * 256 + 17] = i;
   long sum = 0;
   for (long i = 0; i < entries; i += 4096) sum += table[i + 17];
@@ -375,34 +326,14 @@ static long run(char* stack, int depth) {
   return stack[stack_bytes - 1];
 }
 
-static void untouched_stacks(void) {
+PROGRAM(untouched_stacks) {
   char* stacks[coroutines];
   long sum = 0;
   for (int i = 0; i < coroutines; ++i) {
-    stacks[i] = aligned_alloc(4096, stack_bytes); /* planted: untouched */
-    if (stacks[i] == NULL) abort();
+    stacks[i] = got(aligned_alloc(4096, stack_bytes)); /* planted: untouched */
   }
   for (int round = 1; round <= 20; ++round)
     for (int i = 0; i < coroutines; ++i) sum += run(stacks[i], 400 * round);
   for (int i = 0; i < coroutines; ++i) free(stacks[i]);
   printf("%ld\n", sum);
-}
-
-static const struct program programs[] = {
-    {"growth_realloc", growth_realloc},
-    {"leak_requests", leak_requests},
-    {"pins_helper", pins_helper},
-    {"pins_orders", pins_orders},
-    {"pins_sessions", pins_sessions},
-    {"pool_jobs", pool_jobs},
-    {"several_table", several_table},
-    {"slack_pages", slack_pages},
-    {"slack_records", slack_records},
-    {"temporary_buffer", temporary_buffer},
-    {"temporary_wrapped", temporary_wrapped},
-    {"untouched_sparse", untouched_sparse},
-    {"untouched_stacks", untouched_stacks},
-};
-int main(int argc, char** argv) {
-  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
 }

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <list>
 #include <map>
 #include <memory>
@@ -14,17 +13,14 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "programs.h"
 
 // growth_at_peak: One large vector, whose last copy is the peak of the program.
-namespace growth_at_peak {
-static void run() {
+PROGRAM(growth_at_peak) {
   std::vector<double> samples;
   for (int i = 0; i < 1'200'000; ++i) {
     samples.push_back(0.5 * i);  // planted: growth
@@ -33,8 +29,6 @@ static void run() {
   for (const double s : samples) sum += s;
   std::printf("%.0f\n", sum);
 }
-
-}  // namespace growth_at_peak
 
 // growth_copied: Elements that can only be copied: each step of the vector copies their blocks, too.
 namespace growth_copied {
@@ -53,7 +47,7 @@ class name {
   char* text_;
 };
 
-static void run() {
+PROGRAM(growth_copied) {
   std::size_t all = 0;
   for (int round = 0; round < 300; ++round) {
     std::vector<name> names;
@@ -64,39 +58,6 @@ static void run() {
 }
 
 }  // namespace growth_copied
-
-// growth_rehash: Sets of numbers whose table grows with them.
-namespace growth_rehash {
-static void run() {
-  std::size_t all = 0;
-  for (int round = 0; round < 60; ++round) {
-    std::unordered_set<int> seen;
-    for (int i = 0; i < 3000; ++i) {
-      seen.insert(i * (round + 1));  // planted: together
-    }
-    all += seen.size();
-  }
-  std::printf("%zu\n", all);
-}
-
-}  // namespace growth_rehash
-
-// growth_rows: Reads rows of numbers, each into a vector that nobody told the size.
-namespace growth_rows {
-static void run() {
-  std::vector<std::vector<int>> rows;
-  rows.reserve(1500);
-  for (int row = 0; row < 1500; ++row) {
-    std::vector<int> numbers;
-    for (int i = 0; i < 40; ++i) {
-      numbers.push_back(row * i);  // planted: growth
-    }
-    rows.push_back(std::move(numbers));
-  }
-  std::printf("%zu rows\n", rows.size());
-}
-
-}  // namespace growth_rows
 
 // growth_text: Puts pages together, character by character.
 namespace growth_text {
@@ -112,7 +73,7 @@ static std::string escaped(const char* text) {
   return out;
 }
 
-static void run() {
+PROGRAM(growth_text) {
   std::size_t all = 0;
   for (int i = 0; i < 3000; ++i)
     all += escaped(
@@ -158,7 +119,7 @@ class channel {
   std::condition_variable changed_;
 };
 
-static void run() {
+PROGRAM(handoff_queue) {
   constexpr int messages = 20'000;
   channel to_reader;
   long sum = 0;
@@ -176,37 +137,6 @@ static void run() {
 
 }  // namespace handoff_queue
 
-// handoff_text: Lines of text that one thread makes and another one counts.
-namespace handoff_text {
-constexpr int lines = 12'000;
-static std::atomic<std::string*> slot;
-
-static std::string line_of(int number) {
-  return "a line that is longer than a string holds in itself, " +
-         std::to_string(number);  // planted: handoff
-}
-
-static void run() {
-  std::size_t all = 0;
-  std::thread reader([&] {
-    for (int i = 0; i < lines; ++i) {
-      std::string* line = nullptr;
-      while ((line = slot.exchange(nullptr)) == nullptr) std::this_thread::yield();
-      all += line->size();
-      delete line;
-    }
-  });
-  for (int i = 0; i < lines; ++i) {
-    auto* const line = new std::string(line_of(i));  // planted: handoff
-    while (slot.load() != nullptr) std::this_thread::yield();
-    slot.store(line);
-  }
-  reader.join();
-  std::printf("%zu\n", all);
-}
-
-}  // namespace handoff_text
-
 // hot_loop: A state that each round makes anew, while the round allocates other things, too.
 namespace hot_loop {
 struct state {
@@ -214,7 +144,7 @@ struct state {
   std::unique_ptr<double[]> cells;
 };
 
-static void run() {
+PROGRAM(hot_loop) {
   std::vector<std::string> kept;
   kept.reserve(70'000);
   double sum = 0;
@@ -239,7 +169,7 @@ struct task {
   int weight;
 };
 
-static void run() {
+PROGRAM(nodes_list) {
   std::mt19937 random(2);
   std::list<task> tasks;
   long done = 0;
@@ -263,7 +193,7 @@ struct session {
   int requests = 0;
 };
 
-static void run() {
+PROGRAM(nodes_map) {
   std::mt19937 random(1);
   std::map<unsigned, session> sessions;
   for (int i = 0; i < 60'000; ++i) {
@@ -278,58 +208,6 @@ static void run() {
 }
 
 }  // namespace nodes_map
-
-// pins_at_end: What was read goes at last, and the program ends with its settings: nothing follows that would show how long they stay.
-namespace pins_at_end {
-struct setting {
-  int number = 0;
-  int value = 0;
-  setting* next = nullptr;
-};
-
-static void run() {
-  setting* all = nullptr;
-  std::vector<std::unique_ptr<char[]>> lines(40'000);
-  for (int i = 0; i < 40'000; ++i) {
-    auto& line = lines[static_cast<std::size_t>(i)];
-    line = std::make_unique<char[]>(static_cast<std::size_t>(150 + i % 14 * 16));
-    line[0] = 's';
-    if (i % 35 == 0) all = new setting{i, i / 2, all};  // planted: pins
-  }
-  for (auto& line : lines) line.reset();
-  std::printf("%d\n", all->value);
-}
-
-}  // namespace pins_at_end
-
-// pins_cache: A cache that is filled while large answers are put together, and answers from then on.
-namespace pins_cache {
-struct entry {
-  std::unique_ptr<char[]> bytes;
-  std::size_t size = 0;
-};
-
-static void run() {
-  std::vector<entry> cache(1'200);
-  std::vector<std::unique_ptr<char[]>> parts(48'000);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::size_t size = 96 + i % 9 * 48;
-    parts[i] = std::make_unique<char[]>(size);
-    parts[i][0] = 1;
-    if (i % 40 != 0) continue;
-    entry& kept = cache[i / 40];
-    kept.size = 30 + i % 7 * 10;
-    kept.bytes = std::make_unique<char[]>(kept.size);  // planted: pins
-    kept.bytes[0] = 1;
-  }
-  for (auto& part : parts) part.reset();
-  long sum = 0;
-  for (int round = 0; round < 3'000; ++round)
-    for (const entry& e : cache) sum += e.bytes[0];
-  std::printf("%ld\n", sum);
-}
-
-}  // namespace pins_cache
 
 // pins_index: Documents are read into trees, of which only an entry of an index stays. The trees go document by document, at the end.
 namespace pins_index {
@@ -367,7 +245,7 @@ static std::unique_ptr<element> read(int document) {
   return root;
 }
 
-static void run() {
+PROGRAM(pins_index) {
   entries.reserve(3'000);
   std::vector<std::unique_ptr<element>> documents;
   documents.reserve(100);
@@ -385,39 +263,6 @@ static void run() {
 
 }  // namespace pins_index
 
-// pins_interned: Names that are kept once each, found while the tokens of all sources are in memory.
-namespace pins_interned {
-static std::vector<const char*> names;
-
-static const char* intern(std::string_view name) {
-  for (std::size_t i = names.size() < 8 ? 0 : names.size() - 8; i < names.size(); ++i)
-    if (name == names[i]) return names[i];
-  char* const kept = new char[name.size() + 1];  // planted: pins
-  std::memcpy(kept, name.data(), name.size());
-  kept[name.size()] = 0;
-  return names.emplace_back(kept);
-}
-
-static void run() {
-  names.reserve(4000);
-  std::vector<std::unique_ptr<char[]>> tokens;
-  tokens.reserve(60'000);
-  for (int i = 0; i < 60'000; ++i) {
-    const std::size_t length = 40 + static_cast<std::size_t>(i) % 13 * 16;
-    tokens.push_back(std::make_unique<char[]>(length));
-    std::snprintf(tokens.back().get(), length, "name_%d", i / 30);
-    intern(tokens.back().get());
-  }
-  for (auto& token : tokens) token.reset();
-  std::size_t sum = 0;
-  for (int round = 0; round < 500; ++round)
-    for (const char* name : names) sum += std::strlen(name);
-  std::printf("%zu\n", sum);
-  for (const char* name : names) delete[] name;
-}
-
-}  // namespace pins_interned
-
 // pins_second_phase: The first phase leaves results behind; the second one needs a tenth of the memory, and does not get the first one's back.
 namespace pins_second_phase {
 struct result {
@@ -425,7 +270,7 @@ struct result {
   int first;
 };
 
-static void run() {
+PROGRAM(pins_second_phase) {
   std::vector<std::unique_ptr<result>> results;
   results.reserve(2'000);
   std::vector<std::unique_ptr<char[]>> cells(60'000);
@@ -456,7 +301,7 @@ struct particle {
   int age = 0;
 };
 
-static void run() {
+PROGRAM(pool_particles) {
   std::mt19937 random(3);
   std::vector<std::unique_ptr<particle>> all(500);
   long ages = 0;
@@ -476,8 +321,7 @@ static void run() {
 }  // namespace pool_particles
 
 // rising_cache: A cache without a bound. Entries are dropped at times, and all of it at the end, so it is no leak.
-namespace rising_cache {
-static void run() {
+PROGRAM(rising_cache) {
   std::map<int, std::string> pages;
   std::size_t sent = 0;
   for (int i = 0; i < 300; ++i) {
@@ -488,8 +332,6 @@ static void run() {
   }
   std::printf("%zu\n", sent);
 }
-
-}  // namespace rising_cache
 
 // several_index: Builds an index of words: a key for each look-up, postings that grow, a document that is freed at once.
 namespace several_index {
@@ -509,7 +351,7 @@ static token* tokens_of(int document) {
   return list;
 }
 
-static void run() {
+PROGRAM(several_index) {
   std::unordered_map<std::string, std::vector<int>> index;
   index.reserve(1000);
   for (int word = 0; word < 400; ++word)
@@ -558,7 +400,7 @@ static void read_requests() {
   }
 }
 
-static void run() {
+PROGRAM(several_server) {
   std::thread reader(read_requests);
   std::mt19937 random(4);
   std::vector<std::unique_ptr<connection>> connections(400);
@@ -583,8 +425,7 @@ static void run() {
 
 // slack_text: Texts of a round number of characters, and the zero behind them.
 /* allocator: ashlar */
-namespace slack_text {
-static void run() {
+PROGRAM(slack_text) {
   std::vector<std::unique_ptr<char[]>> all;
   all.reserve(2000);
   for (int i = 0; i < 2000; ++i) {
@@ -594,11 +435,8 @@ static void run() {
   std::printf("%zu\n", all.size());
 }
 
-}  // namespace slack_text
-
 // temporary_far: A buffer for each round, during which the round makes a few more that it keeps.
-namespace temporary_far {
-static void run() {
+PROGRAM(temporary_far) {
   std::vector<std::string> kept;
   kept.reserve(30'000);
   for (int round = 0; round < 3000; ++round) {
@@ -612,11 +450,8 @@ static void run() {
   std::_Exit(0);
 }
 
-}  // namespace temporary_far
-
 // temporary_key: Counts words by a key that is put together anew for each.
-namespace temporary_key {
-static void run() {
+PROGRAM(temporary_key) {
   std::unordered_map<std::string, int> counts;
   counts["the table of all the words/number 0"] = 0;
   long found = 0;
@@ -628,11 +463,8 @@ static void run() {
   std::printf("%ld\n", found);
 }
 
-}  // namespace temporary_key
-
 // temporary_stream: A stream for each record, only to put a few numbers together.
-namespace temporary_stream {
-static void run() {
+PROGRAM(temporary_stream) {
   std::size_t all = 0;
   for (int i = 0; i < 4000; ++i) {
     std::ostringstream line;
@@ -642,8 +474,6 @@ static void run() {
   }
   std::printf("%zu\n", all);
 }
-
-}  // namespace temporary_stream
 
 // together_document: Parses a document into a tree, looks at it, and frees it node by node.
 namespace together_document {
@@ -672,7 +502,7 @@ static int count(const element* e) {
   return all;
 }
 
-static void run() {
+PROGRAM(together_document) {
   int all = 0;
   for (int document = 0; document < 40; ++document) {
     int budget = 800;
@@ -684,31 +514,8 @@ static void run() {
 
 }  // namespace together_document
 
-// together_some_early: A scene that is built, trimmed a little, and dropped as a whole.
-namespace together_some_early {
-struct shape {
-  double corners[4] = {};
-  int layer = 0;
-};
-
-static void run() {
-  std::size_t all = 0;
-  for (int frame = 0; frame < 100; ++frame) {
-    std::list<shape> scene;
-    for (int i = 0; i < 300; ++i) scene.push_back({{}, i % 50});  // planted: together
-    for (auto at = scene.begin(); at != scene.end();)
-      at = at->layer == 49 ? scene.erase(at) : std::next(at);
-    scene.push_back({{}, 1});
-    all += scene.size();
-  }
-  std::printf("%zu\n", all);
-}
-
-}  // namespace together_some_early
-
 // untouched_reserve: A log in memory that reserves what the longest day may need, and a day is short.
-namespace untouched_reserve {
-static void run() {
+PROGRAM(untouched_reserve) {
   std::string log;
   log.reserve(32u << 20);  // planted: untouched
   for (int i = 0; i < 20'000; ++i) {
@@ -716,8 +523,6 @@ static void run() {
   }
   std::printf("%zu\n", log.size());
 }
-
-}  // namespace untouched_reserve
 
 // untouched_threads: Each worker has a buffer for the largest message that there may be.
 namespace untouched_threads {
@@ -733,7 +538,7 @@ static long work(int worker) {
   return sum;
 }
 
-static void run() {
+PROGRAM(untouched_threads) {
   long sums[4] = {};
   std::vector<std::jthread> workers;
   for (int i = 0; i < 4; ++i) workers.emplace_back([&sums, i] { sums[i] = work(i); });
@@ -742,36 +547,3 @@ static void run() {
 }
 
 }  // namespace untouched_threads
-
-static const struct program programs[] = {
-    {"growth_at_peak", growth_at_peak::run},
-    {"growth_copied", growth_copied::run},
-    {"growth_rehash", growth_rehash::run},
-    {"growth_rows", growth_rows::run},
-    {"growth_text", growth_text::run},
-    {"handoff_queue", handoff_queue::run},
-    {"handoff_text", handoff_text::run},
-    {"hot_loop", hot_loop::run},
-    {"nodes_list", nodes_list::run},
-    {"nodes_map", nodes_map::run},
-    {"pins_at_end", pins_at_end::run},
-    {"pins_cache", pins_cache::run},
-    {"pins_index", pins_index::run},
-    {"pins_interned", pins_interned::run},
-    {"pins_second_phase", pins_second_phase::run},
-    {"pool_particles", pool_particles::run},
-    {"rising_cache", rising_cache::run},
-    {"several_index", several_index::run},
-    {"several_server", several_server::run},
-    {"slack_text", slack_text::run},
-    {"temporary_far", temporary_far::run},
-    {"temporary_key", temporary_key::run},
-    {"temporary_stream", temporary_stream::run},
-    {"together_document", together_document::run},
-    {"together_some_early", together_some_early::run},
-    {"untouched_reserve", untouched_reserve::run},
-    {"untouched_threads", untouched_threads::run},
-};
-int main(int argc, char** argv) {
-  return run_program(argc, argv, programs, sizeof programs / sizeof *programs);
-}

@@ -18,19 +18,17 @@ import tempfile
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
+from processes import NOBODY, CommandTest, run_together, wait_until  # pylint: disable=wrong-import-position
+
 COMMAND, DROP_IN, PLANTED, LINKED, DEBUGGER = sys.argv[1:6]
 EMERGENCY_POOL = (72704, 73728)  # the C++ library's, for exceptions: as asked for, and its block
 SAMPLES = {"ASHLAR_SAMPLE": "1"}
 FULL = {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_GUARD": "0"}
 GUARDS = {"ASHLAR_CHECK_GUARD": "1"}
 POINTER = "<Q"
-NOBODY = 65534
+CORES = {}  # of planted programs by their scenario: those that several tests look into
 LLDB = shutil.which("lldb") or shutil.which("lldb-19")
-
-
-def ashlar(*words, **options):
-    return subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, check=False,
-                          **{"timeout": 60, **options})
 
 
 def lines_of(result):
@@ -112,7 +110,6 @@ class CoreBytes:
     """A core file as bytes by address, which can be changed."""
 
     def __init__(self, path):
-        self.path = path
         with open(path, "rb") as file:
             self.data = bytearray(file.read())
         begin, = struct.unpack_from(POINTER, self.data, 32)
@@ -142,8 +139,7 @@ class CoreBytes:
     def part(self, index):
         return self.word(index)
 
-    def save(self, name):
-        path = os.path.join(os.path.dirname(self.path), name)
+    def save(self, path):
         with open(path, "wb") as file:
             file.write(self.data)
         return path
@@ -173,21 +169,23 @@ class CoreBytes:
         return self.part(self.OF_RUN + 8 * index)
 
 
-class LookTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="ashlar_look_")
-        os.chmod(self.folder, 0o755)
-        self.running = []
+class LookTest(CommandTest):
+    command = COMMAND
 
-    def tearDown(self):
-        for process in self.running:
-            process.end()
-        shutil.rmtree(self.folder)
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.folder, 0o755)
 
     def planted(self, scenario, program=PLANTED):
         process = Process(self.folder, program, scenario)
-        self.running.append(process)
+        self.addCleanup(process.end)
         return process
+
+    def json_of(self, *words):
+        return json.loads(self.ashlar("inspect", "--json", *words).stdout)
+
+    def list_of(self, what):
+        return listed_blocks(self.ashlar("inspect", "--list", what).stdout)
 
     def one_line(self, result, status, *words):
         self.assertEqual(result.returncode, status, result.stderr)
@@ -219,11 +217,11 @@ class Blocks(LookTest):
     def check(self, scenario, program, others_max):
         with self.subTest(scenario=scenario, program=program, of="core"):
             process = self.planted(scenario, program)
-            self.agrees(ashlar("inspect", "--list", process.core()), process, others_max)
+            self.agrees(self.ashlar("inspect", "--list", process.core()), process, others_max)
             process.end()
         with self.subTest(scenario=scenario, program=program, of="process"):
             process = self.planted(scenario, program).start("wait")
-            self.agrees(ashlar("inspect", "--list", process.pid), process, others_max)
+            self.agrees(self.ashlar("inspect", "--list", process.pid), process, others_max)
             process.end()
 
     def test_one_thread(self):
@@ -241,7 +239,7 @@ class Blocks(LookTest):
     def test_heap_instances(self):
         self.check("instances", LINKED, 1)  # the thread's table of instances
         process = self.planted("instances", LINKED).start("wait")
-        heaps = json.loads(ashlar("inspect", "--json", process.pid).stdout)["heaps"]
+        heaps = self.json_of(process.pid)["heaps"]
         self.assertEqual({heap["name"]: heap["blocks"] for heap in heaps},
                          {"": 101, "tenant": 500, "other": 100})
 
@@ -254,7 +252,7 @@ class Blocks(LookTest):
                 process = self.planted("alone").start("wait", settings)
                 # The first call stack takes a block.
                 # Blocks of 0 bytes lie in no range where the process is hardened.
-                self.agrees(ashlar("inspect", "--list", process.pid), process, 1, int("ASHLAR_HARDEN" in settings))
+                self.agrees(self.ashlar("inspect", "--list", process.pid), process, 1, int("ASHLAR_HARDEN" in settings))
                 process.end()
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "registers are written on x86-64 only")
@@ -268,13 +266,13 @@ class Blocks(LookTest):
                               env={**os.environ, "LD_PRELOAD": DROP_IN, "PYTHONMALLOC": "malloc"}) as process:
             self.assertEqual(process.stdout.readline(), "ready\n")
             time.sleep(0.1)
-            self.assertEqual(ashlar("inspect", "--json", process.pid).returncode, 0)
+            self.assertEqual(self.ashlar("inspect", "--json", process.pid).returncode, 0)
             self.assertEqual(process.stdout.read(), "0 0\n")
 
     def test_totals_are_sums(self):
         core = self.planted("threads").core()
-        report = json.loads(ashlar("inspect", "--json", core).stdout)
-        listed = listed_blocks(ashlar("inspect", "--list", core).stdout)
+        report = self.json_of(core)
+        listed = self.list_of(core)
         self.assertEqual(report["in_use"], {"blocks": len(listed), "bytes": sum(listed.values())})
         for groups in ("by_size", "by_what"):
             self.assertEqual(sum(group["blocks"] for group in report[groups]), len(listed))
@@ -288,7 +286,7 @@ class Blocks(LookTest):
         for settings in ({}, {"ASHLAR_HARDEN": "1"}, FULL, SAMPLES):
             with self.subTest(settings=settings):
                 process = self.planted("parts").start("wait", settings)
-                look = json.loads(ashlar("inspect", "--json", process.pid).stdout)
+                look = self.json_of(process.pid)
                 with open(f"/proc/{process.pid}/smaps_rollup", encoding="utf-8") as file:
                     resident = next(int(line.split()[1]) << 10 for line in file if line.startswith("Rss:"))
                 memory = look["memory"]
@@ -302,10 +300,10 @@ class Blocks(LookTest):
                                           ("only_read", -7, -6)):
                     self.assertGreaterEqual(memory[part], least * mib, memory)
                     self.assertLessEqual(memory[part], most * mib, memory)
-                text = ashlar("inspect", process.pid).stdout
+                text = self.ashlar("inspect", process.pid).stdout
                 self.assertIn("MiB  resident, in all\n", text)
                 process.end()
-        core = json.loads(ashlar("inspect", "--json", self.planted("parts").core()).stdout)["memory"]
+        core = self.json_of(self.planted("parts").core())["memory"]
         total = core.pop("sum")
         self.assertEqual(sum(core.values()), total, core)
         self.assertGreater(core["other"], 20 * mib)
@@ -331,7 +329,7 @@ class Blocks(LookTest):
         self.assertRegex(sampled, r"\n +[\d,]+ +208 +[\d.]+ MiB +other data +.*take_what_stays")
 
     def test_a_thread_that_ended_leaves_its_blocks_in_stashes(self):
-        report = json.loads(ashlar("inspect", "--json", self.planted("lost").core()).stdout)
+        report = self.json_of(CORES["lost"])
         self.assertGreater(report["free"]["in_stashes"]["blocks"], 0)
 
 
@@ -340,10 +338,10 @@ class Lost(LookTest):
 
     def test_from_a_core_and_a_process(self):
         process = self.planted("lost")
-        results = [ashlar("inspect", "--json", process.core())]
+        results = [self.ashlar("inspect", "--json", process.core())]
         process.end()
         process.start("wait")
-        results.append(ashlar("inspect", "--json", process.pid))
+        results.append(self.ashlar("inspect", "--json", process.pid))
         for result in results:
             report = json.loads(result.stdout)
             found = {(group["what"], group["is_type"]): group["blocks"]
@@ -358,7 +356,7 @@ class Lost(LookTest):
         for settings in (SAMPLES, FULL, GUARDS):
             with self.subTest(settings=settings):
                 process = self.planted("lost").start("wait", settings)
-                report = json.loads(ashlar("inspect", "--json", process.pid).stdout)
+                report = self.json_of(process.pid)
                 groups = {group["what"]: group for group in report["unreachable"]["groups"]}
                 self.assertEqual({what: group["blocks"] for what, group in groups.items()},
                                  {"(anonymous namespace)::lost_circle": 9, "pointers": 2, "text": 1})
@@ -370,58 +368,56 @@ class Lost(LookTest):
                 kept = {group["what"]: group["blocks"] for group in report["by_what"]}
                 self.assertEqual(kept["(anonymous namespace)::kept_square"], 1000)
                 self.assertLess(report["in_use"]["bytes"], 200_000)  # a sample's page does not count
-                text = ashlar("inspect", "--unreachable", process.pid).stdout
+                text = self.ashlar("inspect", "--unreachable", process.pid).stdout
                 self.assertRegex(text, r"lost_circle +\(anonymous namespace\)::lose in "
                                        r"heap_image_planted at planted.cpp:[0-9]+ +0x[0-9a-f]+\n")
                 process.end()
 
     def test_types_without_symbols(self):
-        stripped = os.path.join(self.folder, "stripped")
+        stripped = self.path("stripped")
         subprocess.run(["strip", "-s", "-o", stripped, PLANTED], check=True)
         process = self.planted("lost", stripped)
         process.start("wait", {"LD_PRELOAD": DROP_IN})
-        report = json.loads(ashlar("inspect", "--json", process.pid).stdout)
+        report = self.json_of(process.pid)
         kept = {group["what"]: group["blocks"] for group in report["by_what"]}
         self.assertEqual(kept["(anonymous namespace)::kept_square"], 1000)
 
     def test_a_root_that_the_user_names(self):
         process = self.planted("lost").start("wait")
-        text = next(group for group in json.loads(ashlar("inspect", "--json", process.pid).stdout)
+        text = next(group for group in self.json_of(process.pid)
                     ["unreachable"]["groups"] if group["what"] == "text")
-        again = json.loads(ashlar("inspect", "--json", "--root", text["examples"][0],
-                                  process.pid).stdout)
+        again = self.json_of("--root", text["examples"][0],
+                                  process.pid)
         self.assertEqual(again["unreachable"]["blocks"], 11)
 
     def test_the_text(self):
-        core = self.planted("lost").core()
-        result = ashlar("inspect", core)
+        core = CORES["lost"]
+        result = self.ashlar("inspect", core)
         self.assertIn("ended by signal 6 (Aborted)", result.stdout)
         self.assertRegex(result.stdout, r"No pointer leads to [0-9.]+ KiB in 12 blocks:")
         self.assertRegex(result.stdout, r" 9 +128 .*lost_circle +0x[0-9a-f]+ 0x[0-9a-f]+ 0x")
-        only = ashlar("inspect", "--unreachable", core).stdout
+        only = self.ashlar("inspect", "--unreachable", core).stdout
         self.assertTrue(only.startswith("No pointer leads to"))
         self.assertNotIn("by size", only)
 
     def test_the_program_elsewhere(self):
-        moved = os.path.join(self.folder, "moved")
+        moved = self.path("moved")
         shutil.copy(PLANTED, moved)
         core = self.core_of(moved)
         os.rename(moved, moved + "_again")
-        gone = ashlar("inspect", core)
+        gone = self.ashlar("inspect", core)
         self.assertIn("is gone, so what is in it has no names", gone.stderr)
-        result = ashlar("inspect", core, moved + "_again")
+        result = self.ashlar("inspect", core, moved + "_again")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("lost_circle", result.stdout)
         with open(moved, "wb") as file:
             with open("/bin/true", "rb") as other:
                 file.write(other.read())
-        self.assertIn("is another file now than the process had", ashlar("inspect", core).stderr)
+        self.assertIn("is another file now than the process had", self.ashlar("inspect", core).stderr)
 
     def core_of(self, program):
-        process = Process(self.folder, program, "lost")
-        process.start("wait", {"LD_PRELOAD": DROP_IN})
-        self.running.append(process)
-        path = os.path.join(self.folder, "moved.core")
+        process = self.planted("lost", program).start("wait", {"LD_PRELOAD": DROP_IN})
+        path = self.path("moved.core")
         write_core_by_debugger(process.pid, path)
         return path
 
@@ -431,15 +427,15 @@ class What(LookTest):
 
     def setUp(self):
         super().setUp()
-        self.core = self.planted("lost").core()
+        self.core = CORES["lost"]
 
     def what(self, address):
-        result = ashlar("inspect", "--json", "--what", hex(address), self.core)
+        result = self.ashlar("inspect", "--json", "--what", hex(address), self.core)
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
     def test_a_block_in_use(self):
-        report = json.loads(ashlar("inspect", "--json", self.core).stdout)
+        report = self.json_of(self.core)
         square = next(g for g in report["by_what"] if g["what"].endswith("kept_square"))
         first = int(square["examples"][0], 16)
         answer = self.what(first + 9)
@@ -449,18 +445,18 @@ class What(LookTest):
         self.assertEqual(int(answer["block"]["address"], 16), first)
         self.assertIn("kept_square", answer["pointers"][0]["where"])
         self.assertEqual(int(answer["behind"]["address"], 16), first + answer["block"]["bytes"])
-        text = ashlar("inspect", "--what", hex(first + 9), self.core).stdout
+        text = self.ashlar("inspect", "--what", hex(first + 9), self.core).stdout
         self.assertIn("9 bytes into a block that is in use", text)
 
     def test_what_a_global_points_to(self):
-        newest = list(read_truth(os.path.join(self.folder, "truth")))[999]
+        newest = list(read_truth(os.path.join(os.path.dirname(self.core), "truth")))[999]
         where = [pointer["where"] for pointer in self.what(newest)["pointers"]]
         self.assertIn("first_square in heap_image_planted", where)
         self.assertIn("(anonymous namespace)::squares in heap_image_planted", where)
 
     def test_other_addresses(self):
         self.assertIn("no mapping", self.what(0x10)["place"])
-        listed = listed_blocks(ashlar("inspect", "--list", self.core).stdout)
+        listed = self.list_of(self.core)
         size = max(set(listed.values()), key=list(listed.values()).count)
         free = next(a + size for a, s in sorted(listed.items()) if s == size and a + size not in listed
                     and (self.what(a + size).get("block") or {}).get("in_use") is False)
@@ -471,19 +467,19 @@ class What(LookTest):
         for settings in (SAMPLES, FULL, GUARDS):
             with self.subTest(settings=settings):
                 process = self.planted("lost").start("wait", settings)
-                lost = json.loads(ashlar("inspect", "--json", process.pid).stdout)["unreachable"]
+                lost = self.json_of(process.pid)["unreachable"]
                 text = next(group for group in lost["groups"] if group["what"] == "text")
                 address = int(text["examples"][0], 16)
-                answer = ashlar("inspect", "--what", hex(address), process.pid).stdout
+                answer = self.ashlar("inspect", "--what", hex(address), process.pid).stdout
                 self.assertIn("0 bytes into a block that is in use", answer)
                 self.assertRegex(answer, r"allocated +(by malloc in thread [0-9]+, )?300 bytes\n"
                                          r"      .*::lose in heap_image_planted at .*planted.cpp:")
                 if settings is not SAMPLES:  # they know where it ends
-                    answer = ashlar("inspect", "--what", hex(address + 304), process.pid).stdout
+                    answer = self.ashlar("inspect", "--what", hex(address + 304), process.pid).stdout
                     self.assertIn("4 bytes behind the end of a block that is in use", answer)
                     # Of several: a guard chooses for each on which side of it the closed page is.
                     for example in (e for group in lost["groups"] for e in group["examples"]):
-                        answer = ashlar("inspect", "--what", hex(int(example, 16) - 3), process.pid).stdout
+                        answer = self.ashlar("inspect", "--what", hex(int(example, 16) - 3), process.pid).stdout
                         self.assertIn("3 bytes before a block that is in use", answer)
                 process.end()
 
@@ -493,55 +489,55 @@ class What(LookTest):
             with self.subTest(settings=settings):
                 process = self.planted("freed").start("wait", settings)
                 address = next(iter(read_truth(process.truth_path)))
-                report = json.loads(ashlar("inspect", "--json", "--what", hex(address + 7),
-                                           process.pid).stdout)
+                report = self.json_of("--what", hex(address + 7),
+                                           process.pid)
                 block = report["block"]
                 self.assertEqual((block["in_use"], block["bytes"], block["what"], report["offset"]),
                                  (False, 100, where, 7))
                 self.assertEqual((block["allocated"]["by"], block["freed"]["by"]), ("malloc", "free"))
                 self.assertIn("keep_what_is_freed", block["allocated"]["frames"][0])
                 self.assertIn("free_early", block["freed"]["frames"][0])
-                text = ashlar("inspect", "--what", hex(address + 7), process.pid).stdout
+                text = self.ashlar("inspect", "--what", hex(address + 7), process.pid).stdout
                 self.assertRegex(text, r"freed +by free in thread [0-9]+\n      .*free_early")
-                listed = listed_blocks(ashlar("inspect", "--list", process.pid).stdout)
+                listed = self.list_of(process.pid)
                 self.assertNotIn(address, listed)
                 process.end()
 
     def test_no_address(self):
-        self.one_line(ashlar("inspect", "--what", "there", self.core), 2, "is no address")
+        self.one_line(self.ashlar("inspect", "--what", "there", self.core), 2, "is no address")
 
 
 class BadCores(LookTest):
     def test_no_core(self):
-        text = os.path.join(self.folder, "text")
+        text = self.path("text")
         with open(text, "w", encoding="utf-8") as file:
             file.write("no core\n" * 100)
-        self.one_line(ashlar("inspect", text), 2, "no core file", "ulimit -c unlimited")
-        self.one_line(ashlar("inspect", PLANTED), 2, "no core file", "name the core first")
-        self.one_line(ashlar("inspect", text + "_gone"), 2, "no such file")
-        self.one_line(ashlar("inspect", self.folder), 2, "a core file is needed")
+        self.one_line(self.ashlar("inspect", text), 2, "no core file", "ulimit -c unlimited")
+        self.one_line(self.ashlar("inspect", PLANTED), 2, "no core file", "name the core first")
+        self.one_line(self.ashlar("inspect", text + "_gone"), 2, "no such file")
+        self.one_line(self.ashlar("inspect", self.folder), 2, "a core file is needed")
         with open(text, "wb") as file:
             file.write(b"\x28\xb5\x2f\xfd" + bytes(100))
-        self.one_line(ashlar("inspect", text), 2, "compressed", "zstd -d")
+        self.one_line(self.ashlar("inspect", text), 2, "compressed", "zstd -d")
 
     def test_without_the_library(self):
         process = self.planted("alone")
         process.start("wait", {"LD_PRELOAD": ""})
-        core = os.path.join(self.folder, "other.core")
+        core = self.path("other.core")
         write_core_by_debugger(process.pid, core)
-        self.one_line(ashlar("inspect", core), 1, "no ashlar heap", "LD_PRELOAD")
-        self.one_line(ashlar("inspect", process.pid), 1, "no ashlar heap", "LD_PRELOAD")
+        self.one_line(self.ashlar("inspect", core), 1, "no ashlar heap", "LD_PRELOAD")
+        self.one_line(self.ashlar("inspect", process.pid), 1, "no ashlar heap", "LD_PRELOAD")
 
     def test_cut_off(self):
-        core = self.planted("alone").core()
+        core = CORES["alone"]
         with open(core, "rb") as file:
             data = file.read()
         seen = set()
         for tenths in range(0, 10):
-            path = os.path.join(self.folder, "short")
+            path = self.path("short")
             with open(path, "wb") as file:
                 file.write(data[:100 + len(data) * tenths // 10])
-            result = ashlar("inspect", path)
+            result = self.ashlar("inspect", path)
             self.assertIn(result.returncode, (1, 2), tenths)
             self.assertRegex(result.stderr, "is cut off|it ends (with|be)", tenths)
             self.assertRegex(result.stderr, "disk full|copied as a whole")
@@ -549,21 +545,21 @@ class BadCores(LookTest):
         self.assertEqual(seen, {1, 2})
 
     def test_another_version(self):
-        core = CoreBytes(self.planted("alone").core())
+        core = CoreBytes(CORES["alone"])
         core.data[core.image + 8:core.image + 12] = (9).to_bytes(4, "little")
-        self.one_line(ashlar("inspect", core.save("newer")), 1, "version 9", "version 2",
+        self.one_line(self.ashlar("inspect", core.save(self.path("newer"))), 1, "version 9", "version 2",
                       "that belongs to that library")
 
     def test_another_version_of_the_checks(self):
-        core = CoreBytes(self.planted("alone").core())
+        core = CoreBytes(CORES["alone"])
         at = core.data.index(b"ashlarw1\1\0\0\0")
         core.data[at + 8:at + 12] = (9).to_bytes(4, "little")
-        self.one_line(ashlar("inspect", core.save("newer")), 1, "its checks by version 9", "version 1")
+        self.one_line(self.ashlar("inspect", core.save(self.path("newer"))), 1, "its checks by version 9", "version 1")
 
     def test_an_overwritten_description(self):
-        core = CoreBytes(self.planted("alone").core())
+        core = CoreBytes(CORES["alone"])
         core.data[core.image:core.image + 8] = bytes(8)
-        self.one_line(ashlar("inspect", core.save("overwritten")), 1, "was overwritten")
+        self.one_line(self.ashlar("inspect", core.save(self.path("overwritten"))), 1, "was overwritten")
 
 
 class BrokenHeaps(LookTest):
@@ -571,19 +567,19 @@ class BrokenHeaps(LookTest):
 
     def setUp(self):
         super().setUp()
-        path = self.planted("alone").core()
+        path = CORES["alone"]
         self.core = CoreBytes(path)
-        self.before = len(listed_blocks(ashlar("inspect", "--list", path).stdout))
+        self.before = len(self.list_of(path))
 
     def broken(self, name, lost_max):
-        path = self.core.save("broken")
-        result = ashlar("inspect", "--json", path)
+        path = self.core.save(self.path("broken"))
+        result = self.ashlar("inspect", "--json", path)
         self.assertEqual(result.returncode, 1)
         report = json.loads(result.stdout)
         self.assertTrue(any(re.search(name, each) for each in report["broken"]), report["broken"])
         self.assertGreaterEqual(report["in_use"]["blocks"], self.before - lost_max)
         self.assertLessEqual(report["in_use"]["blocks"], self.before)
-        self.assertRegex(ashlar("inspect", path).stdout, "(?s)tables contradict each other.*" + name)
+        self.assertRegex(self.ashlar("inspect", path).stdout, "(?s)tables contradict each other.*" + name)
 
     def first_slab(self):
         page = 0
@@ -601,17 +597,17 @@ class BrokenHeaps(LookTest):
     def test_class_of_a_slab(self):
         _, run = self.first_slab()
         self.core.change(run + self.core.of_run(5), 200, 1)
-        self.broken("is of class 200, which has other slabs", 5000)
+        self.broken("is of class 200, which has other slabs", 1200)
 
     def test_table_of_pages(self):
         page, _ = self.first_slab()
         self.core.change(self.core.table(0) + page, 77, 1)
-        self.broken("its record says class [0-9]+, and the table of pages 77", 5000)
+        self.broken("its record says class [0-9]+, and the table of pages 77", 1200)
 
     def test_record_of_a_run(self):
         page, run = self.first_slab()
         self.core.change(run + self.core.of_run(0), page + 1, 4)
-        self.broken("the records of runs do not cover the range", 5000)
+        self.broken("the records of runs do not cover the range", 1200)
 
     def test_marks(self):
         page, _ = self.first_slab()
@@ -654,7 +650,7 @@ class BrokenHeaps(LookTest):
         table = self.core.number(watch + offset)
         bucket = next(at for at in range(table, table + 8 * 4096, 8) if self.core.number(at) != 0)
         self.core.change(bucket, 64, 8)
-        result = ashlar("inspect", "--json", self.core.save("broken"))
+        result = self.ashlar("inspect", "--json", self.core.save(self.path("broken")))
         self.assertEqual(result.returncode, 1)
         report = json.loads(result.stdout)
         self.assertIn("a list of records of checks leads to 0x40", report["broken"][0])
@@ -668,7 +664,7 @@ class BrokenHeaps(LookTest):
             self.core.data[:] = original
             for _ in range(40):
                 self.core.change(numbers.choice(tables) + 8 * numbers.randrange(400), numbers.getrandbits(64), 8)
-            result = ashlar("inspect", self.core.save("random"), timeout=60)
+            result = self.ashlar("inspect", self.core.save(self.path("random")), timeout=60)
             self.assertIn(result.returncode, (0, 1), (round_number, result.stderr))
 
 
@@ -681,14 +677,14 @@ class Processes(LookTest):
     def test_it_goes_on(self):
         process = self.planted("threads").start("wait")
         for _ in range(3):
-            self.assertEqual(ashlar("inspect", process.pid).returncode, 0)
+            self.assertEqual(self.ashlar("inspect", process.pid).returncode, 0)
             self.assertEqual(self.state(process.pid), ("S", "0"))
 
     def test_one_that_was_stopped_stays_so(self):
         process = self.planted("alone").start("wait")
         os.kill(process.pid, signal.SIGSTOP)
         time.sleep(0.1)
-        self.assertEqual(ashlar("inspect", process.pid).returncode, 0)
+        self.assertEqual(self.ashlar("inspect", process.pid).returncode, 0)
         time.sleep(0.1)
         self.assertEqual(self.state(process.pid), ("T", "0"))
         os.kill(process.pid, signal.SIGCONT)
@@ -707,7 +703,7 @@ class Processes(LookTest):
                                    env={**os.environ, "LD_PRELOAD": DROP_IN, "PYTHONMALLOC": "malloc"})
         self.assertEqual(program.stdout.readline(), "ready\n")
         for _ in range(10):
-            self.assertEqual(ashlar("inspect", "--list", program.pid).returncode, 0)
+            self.assertEqual(self.ashlar("inspect", "--list", program.pid).returncode, 0)
             time.sleep(0.05)
         rest, _ = program.communicate("a line\n")
         self.assertEqual(rest, "[] a line True 49999995000000\n")
@@ -715,16 +711,16 @@ class Processes(LookTest):
     def test_nobody_there(self):
         ended = subprocess.Popen(["true"])
         ended.wait()
-        self.one_line(ashlar("inspect", ended.pid), 1, f"there is no process {ended.pid}", "pgrep")
+        self.one_line(self.ashlar("inspect", ended.pid), 1, f"there is no process {ended.pid}", "pgrep")
         zombie = subprocess.Popen(["true"])
         time.sleep(0.3)
-        self.one_line(ashlar("inspect", zombie.pid), 1, "has ended")
+        self.one_line(self.ashlar("inspect", zombie.pid), 1, "has ended")
         zombie.wait()
-        self.one_line(ashlar("inspect", "server"), 2, "there is no such file")
+        self.one_line(self.ashlar("inspect", "server"), 2, "there is no such file")
 
     def test_killed_command(self):
         """The process goes on when the command is killed while it stands still."""
-        code = ("block = bytearray(256 << 20)\n"
+        code = ("block = bytearray(96 << 20)\n"
                 "for at in range(0, len(block), 4096): block[at] = 1\n"
                 "print('ready', flush=True)\n"
                 "input()\n")
@@ -741,13 +737,10 @@ class Processes(LookTest):
                     pass
                 stopped += self.state(program.pid)[0] == "t"
                 command.kill()
-            for _ in range(1000):
-                if self.state(program.pid)[0] == "S":
-                    break
-                time.sleep(0.001)
+            wait_until(lambda: self.state(program.pid) == ("S", "0"))
             self.assertEqual(self.state(program.pid), ("S", "0"))
         self.assertGreater(stopped, 0)
-        self.assertEqual(ashlar("inspect", program.pid).returncode, 0)
+        self.assertEqual(self.ashlar("inspect", program.pid).returncode, 0)
         program.communicate("\n")
         self.assertEqual(program.returncode, 0)
 
@@ -771,7 +764,7 @@ class Processes(LookTest):
     @unittest.skipIf(os.geteuid() != 0, "needs root, to be another user")
     def test_process_of_another_user(self):
         process = self.planted("alone").start("wait")
-        self.one_line(ashlar("inspect", process.pid, user=NOBODY), 1, "belongs to another user",
+        self.one_line(self.ashlar("inspect", process.pid, user=NOBODY), 1, "belongs to another user",
                       "as root")
 
     def test_traced_process(self):
@@ -779,13 +772,9 @@ class Processes(LookTest):
         debugger = subprocess.Popen(["gdb", "-q", "-nx", "-p", str(process.pid), "-ex", "continue"],
                                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL)
-        for _ in range(200):
-            time.sleep(0.05)
-            state, tracer = self.state(process.pid)
-            if tracer != "0" and state == "S":
-                break
+        wait_until(lambda: self.state(process.pid) == ("S", str(debugger.pid)))
         try:
-            self.one_line(ashlar("inspect", process.pid), 1, "is traced by process",
+            self.one_line(self.ashlar("inspect", process.pid), 1, "is traced by process",
                           str(debugger.pid))
         finally:
             debugger.kill()
@@ -813,7 +802,7 @@ class Debuggers(LookTest):
         self.assertIn("first_square in heap_image_planted", text)
 
     def test_on_a_core(self):
-        core = self.planted("lost").core()
+        core = CORES["lost"]
         text = self.gdb(PLANTED, core, "-ex", "ashlar heap", "-ex", "ashlar leaks", "-ex",
                         "ashlar what first_square")
         self.assertIn("kept_square", text)
@@ -822,7 +811,7 @@ class Debuggers(LookTest):
 
     @unittest.skipIf(LLDB is None, "lldb is not installed")
     def test_lldb(self):
-        core = self.planted("lost").core()
+        core = CORES["lost"]
         script = os.path.join(DEBUGGER, "ashlar_debugger.py")
         text = subprocess.run([LLDB, "-b", "-o", f"command script import {script}", "-o",
                                f"target create {PLANTED} --core {core}", "-o", "ashlar heap", "-o",
@@ -840,4 +829,8 @@ class Debuggers(LookTest):
 if __name__ == "__main__":
     if shutil.which("gdb") is None:
         sys.exit("look_test.py needs gdb (Debian: apt-get install gdb)")
-    unittest.main(argv=sys.argv[:1] + sys.argv[6:])
+    with tempfile.TemporaryDirectory() as shared:
+        for each in ("alone", "lost"):
+            os.mkdir(os.path.join(shared, each))
+            CORES[each] = Process(os.path.join(shared, each), PLANTED, each).core()
+        run_together(2, sys.argv[6:])

@@ -121,13 +121,13 @@ void churn(std::uint64_t seed, int steps) {
 
 pthread_barrier_t done;
 void* churn_and_wait(void* seed) {
-  churn(reinterpret_cast<std::uintptr_t>(seed), 20'000);
+  churn(reinterpret_cast<std::uintptr_t>(seed), 6'000);
   pthread_barrier_wait(&done);
   pause();
   return nullptr;
 }
 void* churn_and_end(void* seed) {
-  churn(reinterpret_cast<std::uintptr_t>(seed), 20'000);
+  churn(reinterpret_cast<std::uintptr_t>(seed), 6'000);
   return nullptr;
 }
 
@@ -141,7 +141,7 @@ void with_threads() {
     pthread_t thread;
     pthread_create(&thread, nullptr, churn_and_wait, reinterpret_cast<void*>(i));
   }
-  churn(99, 20'000);
+  churn(99, 6'000);
   pthread_barrier_wait(&done);
 }
 
@@ -224,7 +224,7 @@ void* use_a_stack(void*) {
 }
 /// Memory of each kind beside the heap.
 void have_all_parts() {
-  churn(1, 50'000);
+  churn(1, 12'000);
   map(20 * mib, MAP_PRIVATE, 1);
   map(7 * mib, MAP_SHARED, 1);
   mprotect(map(2 * mib, MAP_PRIVATE, 1), 2 * mib, PROT_NONE);
@@ -266,7 +266,7 @@ int main(int, char** words) {
   all = static_cast<truth*>(at);
   const std::string_view scenario = words[2];
   if (scenario == "alone") {
-    churn(1, 50'000);
+    churn(1, 12'000);
   } else if (scenario == "threads") {
     with_threads();
   } else if (scenario == "fork") {
@@ -276,7 +276,7 @@ int main(int, char** words) {
       waitpid(child, &status, 0);
       _exit(0);
     }
-    churn(5, 20'000);
+    churn(5, 6'000);
 #ifndef LINKED
   } else if (scenario == "lost") {
     keep_and_lose();

@@ -1,5 +1,5 @@
 // Every function of the malloc family and every operator new and delete, for a run under valgrind
-// with the drop-in library preloaded (malloc_family.py).
+// with the drop-in library preloaded (reports.py).
 // Usage: malloc_family proper_use | mistakes
 //   proper_use: nothing that a tool may report
 //   mistakes:   a read behind a block of each function that allocates, and one of a block that each

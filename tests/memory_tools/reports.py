@@ -2,9 +2,13 @@
 """Runs each case of the programs beside this file under a tool, and looks at what the tool reports.
 
 Usage: reports.py asan|memcheck PROGRAM...
+       reports.py malloc_family PROGRAM LIBRARY
 
 A case is named COMPONENT.MISUSE. The report of a free block must have who allocated and who freed it; with
 AddressSanitizer every report must name the block, and the pool or arena where it has a name. proper_use has no report.
+
+malloc_family runs under valgrind with the drop-in library preloaded. Memcheck puts its own functions in the place of the
+library's: proper use must have no report, every planted mistake the right one, and `ls` none either.
 """
 import bisect
 import concurrent.futures
@@ -60,17 +64,47 @@ def asan_report(program, case):
     return run.stderr if run.returncode else ""
 
 
+def valgrind(*command, **environment):
+    """Returns: what it reports."""
+    run = subprocess.run(["valgrind", "-q", "--tool=memcheck", "--error-exitcode=0", *command], capture_output=True, text=True,
+                         errors="replace", env={**os.environ, **environment}, check=False)
+    if run.returncode != 0:
+        fail(f"{command} ended with {run.returncode}:\n{run.stderr}")
+    return run.stderr
+
+
+def by_case(text):
+    parts = re.split(r"^case (\S+)\n", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
 def memcheck_reports(program, cases):
     """All cases in one run: starting valgrind takes longer than they do."""
-    command = ["valgrind", "-q", "--tool=memcheck", "--error-exitcode=0", program, *cases]
-    run = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if run.returncode != 0:
-        fail(f"valgrind ended with {run.returncode}:\n{run.stderr}")
-    parts = re.split(r"^case (\S+)\n", run.stderr, flags=re.M)
-    found = dict(zip(parts[1::2], parts[2::2]))
+    found = by_case(valgrind(program, *cases))
     if list(found) != list(cases):
         fail(f"the program left cases out: {sorted(set(cases) - set(found))}")
     return found
+
+
+def check_malloc_family(program, library):
+    for proper in ((program, "proper_use"), ("ls", "-l", "/")):
+        # Sizes of mappings, and the program's own file of debugging information, are no mistakes of the program.
+        text = re.sub(r"^==\d+== Warning: .*\n", "", valgrind(*proper, LD_PRELOAD=library), flags=re.M)
+        if text.strip():
+            fail(f"{proper} has a report, and there is no mistake:\n{text}")
+    cases = by_case(valgrind(program, "mistakes", LD_PRELOAD=library))
+    for name, report in cases.items():
+        if name == "freed_twice":
+            expected = r"Invalid free\(\)"
+        elif re.match("free|delete|.*_away$", name):
+            expected = r"Invalid read of size 1\n(.*\n)*?.* is 0 bytes inside a block of size 40 free'd"
+        else:
+            expected = r"Invalid read of size 1\n(.*\n)*?.* is 0 bytes after a block of size [0-9,]+ alloc'd"
+        if not re.search(expected, report):
+            fail(f"{name}: memcheck does not tell of it:\n{report}")
+    if len(cases) < 30:
+        fail(f"{len(cases)} cases: some were left out")
+    print(f"{len(cases)} mistakes are told, proper use has no report")
 
 
 def section(text, start, end=None):
@@ -120,6 +154,8 @@ def complaint_memcheck(_program, case, report):
 
 
 def main():
+    if len(sys.argv) == 4 and sys.argv[1] == "malloc_family":
+        return check_malloc_family(*sys.argv[2:])
     if len(sys.argv) < 3 or sys.argv[1] not in ("asan", "memcheck"):
         fail(__doc__)
     complaint_of = {"asan": complaint_asan, "memcheck": complaint_memcheck}[sys.argv[1]]
@@ -148,7 +184,7 @@ def main():
     if not checked:
         fail("no case: nothing was proved")
     print(f"{checked - failed} of {checked} cases are as they must be")
-    sys.exit(failed != 0)
+    return failed != 0
 
 
-main()
+sys.exit(main())

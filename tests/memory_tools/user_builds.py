@@ -34,7 +34,7 @@ def run(command, **options):
 def build(sources, compiler, sanitizer, libraries, folder):
     """One program for each library; None where the compiler lacks the sanitizer's runtime."""
     name = os.path.join(folder, f"{os.path.basename(compiler)}_{sanitizer}")
-    flags = [compiler, "-std=c++20", "-g", "-O0" if "clang" in compiler else "-O1", f"-fsanitize={sanitizer}", "-pthread"]
+    flags = [compiler, "-std=c++20", "-g", "-O0", f"-fsanitize={sanitizer}", "-pthread"]
     built = run([*flags, f"-I{sources}", "-c", os.path.join(HERE, "user.cpp"), "-o", name + ".o"])
     programs = []
     for library in libraries:

@@ -1,7 +1,7 @@
 // ashlar tune profile as a user meets it: arguments in; streams, files and exit status out.
 #include <random>
 #include <string>
-#include <tests/support/command_by_shell.hpp>
+#include <tests/support/command_in_folder.hpp>
 #include <utility>
 #include <vector>
 
@@ -12,12 +12,9 @@
 
 namespace {
 
+using namespace support;
 using ashlar::profiling::profile;
 using ashlar::profiling::read_profile;
-
-using support::ended;
-using support::read_file;
-using support::write_file;
 
 /// Some thousand blocks of random sizes, of which some live on.
 std::string some_trace(std::uint64_t seed) {
@@ -49,14 +46,13 @@ std::string some_trace(std::uint64_t seed) {
   return bytes;
 }
 
-class ProfileCommand : public support::CommandByShell {
+class ProfileCommand : public CommandByShell {
  protected:
   // Makes NAME.atrace and NAME.aprof.
   void make(const std::string& name, std::uint64_t seed) const {
     write_file(path(name + ".atrace"), some_trace(seed));
     const ended made =
-        ashlar("tune profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"));
-    ASSERT_EQ(made.status, 0) << made.said;
+        ashlar("tune profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"), 0);
   }
 };
 
@@ -67,9 +63,7 @@ TEST_F(ProfileCommand, AProfileOfATraceTellsWhatItIsOf) {
   EXPECT_GT(a.births(), 1000u);
   EXPECT_GT(a.deaths(), 500u);
   EXPECT_EQ(count_files(), 2u);
-  const ended again = ashlar("tune profile " + path("a.atrace") + " -o " + path("a.aprof"));
-  EXPECT_EQ(again.status, 0);
-  EXPECT_NE(again.said.find("a.aprof: 1 run, 1,"), std::string::npos) << again.said;
+  has(done("tune profile " + path("a.atrace") + " -o " + path("a.aprof"), 0), "a.aprof: 1 run, 1,");
   EXPECT_EQ(read_profile(path("a.aprof")), a);
 }
 
@@ -80,36 +74,29 @@ TEST_F(ProfileCommand, TracesTogetherAreTheirProfilesMergedToTheByte) {
     for (const char name : names) words += " " + path(name + ending);
     return words;
   };
-  ASSERT_EQ(ashlar("tune profile -o " + path("traces") + in("0123", ".atrace")).status, 0);
-  ASSERT_EQ(ashlar("tune profile -o " + path("all") + in("0123", ".aprof")).status, 0);
-  ASSERT_EQ(ashlar("tune profile -o " + path("late") + in("31", ".aprof")).status, 0);
-  ASSERT_EQ(
-      ashlar("tune profile -o " + path("tree") + in("02", ".aprof") + " " + path("late")).status,
-      0);
+  done("tune profile -o " + path("traces") + in("0123", ".atrace"));
+  done("tune profile -o " + path("all") + in("0123", ".aprof"));
+  done("tune profile -o " + path("late") + in("31", ".aprof"));
+  done("tune profile -o " + path("tree") + in("02", ".aprof") + " " + path("late"));
   const std::string all = read_file(path("all"));
   EXPECT_EQ(read_profile(path("all")).runs, 4u);
   EXPECT_EQ(read_file(path("traces")), all);
   EXPECT_EQ(read_file(path("tree")), all);
 
   write_file(path("names"), path("3.aprof") + "\n\n" + path("2.aprof") + "\n" + path("1.aprof"));
-  const ended listed = ashlar("tune profile -o " + path("listed") + in("0", ".aprof") +
-                              " --list - < " + path("names"));
-  ASSERT_EQ(listed.status, 0) << listed.said;
+  const ended listed = ashlar(
+      "tune profile -o " + path("listed") + in("0", ".aprof") + " --list - < " + path("names"), 0);
   EXPECT_EQ(read_file(path("listed")), all);
 
   // What is merged may be what is replaced.
-  ASSERT_EQ(
-      ashlar("tune profile -o " + path("late") + in("02", ".aprof") + " " + path("late")).status,
-      0);
+  done("tune profile -o " + path("late") + in("02", ".aprof") + " " + path("late"));
   EXPECT_EQ(read_file(path("late")), all);
 }
 
 TEST_F(ProfileCommand, ATraceThatWasCutIsProfiledUpToThereWithAWarning) {
   const std::string whole = some_trace(1);
   write_file(path("cut.atrace"), whole.substr(0, whole.size() - 7));
-  const ended result = ashlar("tune profile " + path("cut.atrace") + " -o " + path("cut.aprof"));
-  EXPECT_EQ(result.status, 0);
-  EXPECT_NE(result.said.find("warning"), std::string::npos) << result.said;
+  has(done("tune profile " + path("cut.atrace") + " -o " + path("cut.aprof"), 0), "warning");
   EXPECT_EQ(read_profile(path("cut.aprof")).unfinished_runs, 1u);
 }
 

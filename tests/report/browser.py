@@ -1,13 +1,15 @@
-"""A headless Chromium, driven through a pair of pipes: nothing beyond the standard library.
+"""A headless Chromium, driven through a pair of pipes: nothing beyond the standard library; and what the tests of pages share.
 
 Its protocol is one JSON object a message, each ended by a zero byte: descriptor 3 of the browser reads, 4 writes.
 """
 import base64
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -168,3 +170,112 @@ class Browser:
         a4 = {"paperWidth": 8.27, "paperHeight": 11.69}
         printed = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True, **a4)
         file.write_bytes(base64.b64decode(printed["data"]))
+
+
+# ---- what the tests of pages share -------------------------------------------------------------------------
+
+# Of each canvas: the share of its plot's pixels that were drawn on, the grid's lines left out.
+DRAWN = """[...document.querySelectorAll('.chart')].map(chart => {
+  const canvas = chart.querySelector('canvas'), over = chart.querySelector('.u-over');
+  const [c, o] = [canvas.getBoundingClientRect(), over.getBoundingClientRect()];
+  const scale = canvas.width / c.width;
+  const box = [(o.left - c.left) * scale, (o.top - c.top) * scale, o.width * scale, o.height * scale].map(Math.round);
+  const colour = getComputedStyle(document.documentElement).getPropertyValue('--grid').trim();  // #rrggbb
+  const grid = colour.slice(1).match(/../g).map(h => parseInt(h, 16));
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
+  copy.drawImage(canvas, 0, 0);
+  const pixels = copy.getImageData(...box).data;
+  let drawn = 0;
+  for (let i = 0; i < pixels.length; i += 4)
+    if (pixels[i + 3] > 100 && grid.some((g, k) => Math.abs(pixels[i + k] - g) > 3)) ++drawn;
+  return [chart.getAttribute('aria-label'), drawn / (pixels.length / 4)];
+})"""
+
+
+def chart_faults(b: Browser, where: str, count: int) -> list[str]:
+    charts = b.evaluate(DRAWN)
+    faults = [f"{where}: chart '{name}' is blank" for name, drawn in charts if drawn < 0.002]
+    return faults if len(charts) == count else faults + [f"{where}: {len(charts)} charts, not {count}"]
+
+
+def paper_faults(b: Browser, folder: Path, least: int, most: int) -> list[str]:
+    """So many pages, and light whatever the screen is. It is left as if printing."""
+    b.pdf(folder / "page.pdf")
+    pages = len(re.findall(rb"/Type\s*/Page\b", (folder / "page.pdf").read_bytes()))
+    faults = [] if least <= pages <= most else [f"print: {pages} pages"]
+    b.evaluate("dispatchEvent(new Event('beforeprint'))")
+    return faults if b.evaluate("document.documentElement.dataset.theme") == "light" else faults + ["print: not light"]
+
+
+def page_data(text: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="data">\n(.*?)\n</script>', text, re.S).group(1))
+
+
+def whole(n: int) -> str:
+    return f"{n:,}"
+
+
+def size(n: int) -> str:
+    units = ["B", "KiB", "MiB", "GiB"]
+    unit = 0
+    while n >= (1024 if unit == 0 else 1023.95):
+        n, unit = n / 1024, unit + 1
+    return f"{n:.0f} {units[unit]}" if n >= 100 or unit == 0 else f"{n:.1f} {units[unit]}"
+
+
+class Command:
+    """The command in a folder."""
+
+    def __init__(self, path: str, folder: Path):
+        self.path, self.folder = path, folder
+
+    def __call__(self, *words: object, status: int = 0) -> str:
+        """Returns: what it prints, or says where it has to fail."""
+        ended = subprocess.run([self.path, *map(str, words)], cwd=self.folder, capture_output=True, text=True, check=False)
+        if ended.returncode != status:
+            raise SystemExit(f"{words}: status {ended.returncode}, {ended.stderr}")
+        return ended.stderr if status else ended.stdout
+
+    def record(self, name: str, lines: list[str]) -> Path:
+        """Returns: the trace that has this text."""
+        (self.folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+        self("export", "--from-text", f"{name}.txt", "-o", f"{name}.atrace")
+        return self.folder / f"{name}.atrace"
+
+
+def missed_plants(b: Browser, page: Path, batches: list[dict], look) -> list[str]:
+    """The faults that are not told when they are put into the page. A batch has such as do not hide each other; of each, what is
+    replaced, by what, and a word of what must be told."""
+    text, missed = page.read_text(), []
+    for batch in batches:
+        planted = text
+        for name, (old, new, _) in batch.items():
+            if old not in planted:
+                missed.append(f"cannot plant {name}: '{old}' is not in the page")
+            planted = planted.replace(old, new)
+        page.write_text(planted)
+        b.problems.clear()
+        try:
+            faults = look(page)
+        except BrowserError as error:
+            faults = [f"the browser: {error}"] + b.problems
+        missed += [f"not found: {name}: {faults}" for name, (_, _, word) in batch.items() if not any(word in f for f in faults)]
+    page.write_text(text)
+    b.problems.clear()
+    return missed
+
+
+def test_pages(make, look) -> None:
+    """make(command) makes the pages, and returns what look(browser, command, made, planted) needs to tell their faults. Ends the
+    program: with 77 where there is no browser."""
+    planted, program = "--planted" in sys.argv[2:], find()
+    with tempfile.TemporaryDirectory() as name:
+        command = Command(str(Path(sys.argv[1]).resolve()), Path(name))
+        made = make(command)
+        if program is None:
+            print("no Chromium, so only the data were looked at (scripts/setup.sh browser)")
+            sys.exit(77)
+        with Browser(program) as b:
+            faults = look(b, command, made, planted)
+    print("\n".join(faults) or "the pages are right")
+    sys.exit(1 if faults else 0)

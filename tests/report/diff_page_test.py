@@ -6,13 +6,10 @@ Without Chromium (scripts/setup.sh browser) the exit status is 77.
 """
 import json
 import re
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import browser
-from check_page import DRAWN, page_data, whole
+from browser import size, whole
 
 WIDTHS = [390, 720, 1280]
 FIGURES = {"peak": "bytes_at_peak", "held": "bytes_at_end", "allocated": "bytes", "allocations": "births",
@@ -27,7 +24,7 @@ CHANGES = """[...document.querySelector('#changes tbody').rows].map(row => [row.
   cell => Number(cell.title.replaceAll(',', ''))), row.cells[3].title, row.cells[4].textContent])"""
 
 
-def trace_text(is_after: bool) -> str:
+def trace_lines(is_after: bool) -> list[str]:
     """A program before and after a change: one function allocates more, one less, one is new, one is gone."""
     lines = ["ashlar-trace-text 1", f"header program /usr/bin/{PROGRAM}", "header arguments parser\\00in<put\\00",
              "header ticks_per_second 1000000", "module 0x1000 0x9000 0x0 /nowhere/parser"]
@@ -50,27 +47,18 @@ def trace_text(is_after: bool) -> str:
     holds("read_line", 200 if is_after else 300, 48, free=True)
     holds("intern", 40, 3000 if is_after else 1000)
     holds("fold", 7, 700) if is_after else holds("emit", 9, 700)
-    return "\n".join(lines) + "\n"
+    return lines
 
 
-def make(ashlar: str, folder: Path) -> tuple[Path, dict]:
+def make(command: browser.Command) -> tuple[Path, dict]:
     """Returns: the page, and what --json writes beside it."""
     for name in ("before", "after"):
-        (folder / f"{name}.txt").write_text(trace_text(name == "after"))
-        subprocess.run([ashlar, "export", "--from-text", f"{name}.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
-    ended = subprocess.run([ashlar, "diff", "-o", "diff.html", "--json=diff.json", "--fail-above", "1KiB",
-                            "before.atrace", "after.atrace"], cwd=folder, capture_output=True, text=True)
-    if ended.returncode != 1 or "--fail-above" not in ended.stderr:
-        raise SystemExit(f"--fail-above beside the page: status {ended.returncode}, {ended.stderr}")
-    return folder / "diff.html", json.loads((folder / "diff.json").read_text())
-
-
-def size(n: int) -> str:
-    units = ["B", "KiB", "MiB"]
-    unit = 0
-    while n >= (1024 if unit == 0 else 1023.95):
-        n, unit = n / 1024, unit + 1
-    return f"{n:.0f} {units[unit]}" if n >= 100 or unit == 0 else f"{n:.1f} {units[unit]}"
+        command.record(name, trace_lines(name == "after"))
+    told = command("diff", "-o", "diff.html", "--json=diff.json", "--fail-above", "1KiB", "before.atrace", "after.atrace", status=1)
+    page, data = command.folder / "diff.html", json.loads((command.folder / "diff.json").read_text())
+    if "--fail-above" not in told or browser.page_data(page.read_text()) != data:
+        raise SystemExit(f"the page's data are not what --json writes, or --fail-above is not told: {told}")
+    return page, data
 
 
 def signed(n: float, text) -> str:
@@ -162,14 +150,6 @@ def change_faults(b: browser.Browser, data: dict) -> list[str]:
     return faults
 
 
-def chart_faults(b: browser.Browser, data: dict, where: str) -> list[str]:
-    charts = b.evaluate(DRAWN)
-    faults = [f"{where}: chart '{name}' is blank" for name, drawn in charts if drawn < 0.002]
-    if len(charts) != 2:
-        faults.append(f"{where}: {len(charts)} charts, not 2")
-    return faults
-
-
 def figure_faults(b: browser.Browser, data: dict) -> list[str]:
     """The tables behind the charts; the readout of each pair of bars."""
     shown, faults = b.evaluate(TABLES), []
@@ -201,12 +181,7 @@ def figure_faults(b: browser.Browser, data: dict) -> list[str]:
 
 
 def print_faults(b: browser.Browser, folder: Path) -> list[str]:
-    b.pdf(folder / "page.pdf")
-    pages = len(re.findall(rb"/Type\s*/Page\b", (folder / "page.pdf").read_bytes()))
-    faults = [] if 1 <= pages <= 3 else [f"print: {pages} pages"]
-    b.evaluate("dispatchEvent(new Event('beforeprint'))")
-    if b.evaluate("document.documentElement.dataset.theme") != "light":
-        faults.append("print: not light")
+    faults = browser.paper_faults(b, folder, 1, 3)
     b.resize(690, 900)  # DIN A4 without its margins
     b.call("Emulation.setEmulatedMedia", media="print")
     b.settle()
@@ -228,7 +203,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
             where = f"{width} px, {theme}"
             b.prefer(theme)
             b.open(page, width)
-            faults += chart_faults(b, data, where)
+            faults += browser.chart_faults(b, where, 2)
             wide = b.evaluate("Math.max(...['html', '.totals'].map(name => (e => e.scrollWidth - e.clientWidth)("
                               "document.querySelector(name))))")
             if wide > 0:
@@ -240,15 +215,14 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
     return faults + b.problems
 
 
-def same_faults(b: browser.Browser, ashlar: str, folder: Path) -> list[str]:
+def same_faults(b: browser.Browser, command: browser.Command) -> list[str]:
     """Of one recording twice nothing changed; of a cut one the page says so."""
-    whole_trace = (folder / "before.atrace").read_bytes()
-    (folder / "cut.atrace").write_bytes(whole_trace[:-3])
+    whole_trace = (command.folder / "before.atrace").read_bytes()
+    (command.folder / "cut.atrace").write_bytes(whole_trace[:-3])
     faults = []
     for other, words in (("before", "None: 4 have the same figures"), ("cut", "The trace after is not whole")):
-        subprocess.run([ashlar, "diff", "-o", "same.html", "before.atrace", f"{other}.atrace"], cwd=folder, check=True,
-                       capture_output=True)
-        b.open(folder / "same.html", 390)
+        command("diff", "-o", "same.html", "before.atrace", f"{other}.atrace")
+        b.open(command.folder / "same.html", 390)
         if words not in b.evaluate("document.querySelector('main').textContent"):
             faults.append(f"before and {other}: the page does not say '{words}'")
     return faults
@@ -269,43 +243,14 @@ PLANTS = {
 }
 
 
-def missed_plants(b: browser.Browser, page: Path, data: dict, folder: Path) -> int:
-    planted, missed = page.read_text(), 0
-    for name, (old, new, _) in PLANTS.items():
-        if old not in planted:
-            print(f"cannot plant {name}: '{old}' is not in the page")
-            return 1
-        planted = planted.replace(old, new)
-    page.write_text(planted)
-    faults = faults_of(b, page, data, folder, [390])
-    for name, (_, _, word) in PLANTS.items():
-        found = next((f for f in faults if word in f), None)
-        print(f"{'found' if found else 'NOT FOUND'}: {name}: {(found or str(faults))[:150]}")
-        missed += found is None
-    return missed
-
-
-def main() -> int:
-    ashlar, planted = str(Path(sys.argv[1]).resolve()), "--planted" in sys.argv[2:]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        page, data = make(ashlar, folder)
-        if page_data(page.read_text()) != data:
-            print("the page's data are not what --json writes")
-            return 1
-        program = browser.find()
-        if program is None:
-            print("no Chromium, so only the page's text was looked at (scripts/setup.sh browser)")
-            return 77
-        with browser.Browser(program) as b:
-            if planted:
-                return 1 if missed_plants(b, page, data, folder) else 0
-            faults = faults_of(b, page, data, folder, WIDTHS)
-            b.problems.clear()
-            faults += same_faults(b, ashlar, folder) + b.problems
-    print("\n".join(faults) or "the page is right")
-    return 1 if faults else 0
+def look(b: browser.Browser, command: browser.Command, made: tuple[Path, dict], planted: bool) -> list[str]:
+    page, data = made
+    if planted:
+        return browser.missed_plants(b, page, [PLANTS], lambda page: faults_of(b, page, data, command.folder, [390]))
+    faults = faults_of(b, page, data, command.folder, WIDTHS)
+    b.problems.clear()
+    return faults + same_faults(b, command) + b.problems
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    browser.test_pages(make, look)

@@ -1,12 +1,17 @@
-// support/command_in_folder.hpp: the ashlar command, started with words in a folder that has its streams as files.
+// support/command_in_folder.hpp: the ashlar command, started with words in a folder that has its streams as files, or as a
+// user types it into a shell.
 // Requires: ASHLAR_COMMAND, the command's path.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
+#include <source_location>
 #include <string>
 #include <tests/support/test_folder.hpp>
 #include <utility>
@@ -19,7 +24,28 @@
 
 namespace support {
 
-using words = std::vector<std::string>;
+struct words : std::vector<std::string> {
+  using vector::vector;
+  words(std::vector<std::string> all) : vector(std::move(all)) {}
+  friend words operator+(words a, const words& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+};
+
+using place = std::source_location;  // of the line that demands something
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+inline void has(const std::string& text, const std::string& part, place at = place::current()) {
+  if (!contains(text, part))
+    ADD_FAILURE_AT(at.file_name(), at.line()) << "lacks '" << part << "':\n" << text;
+}
+inline void lacks(const std::string& text, const std::string& part, place at = place::current()) {
+  if (contains(text, part))
+    ADD_FAILURE_AT(at.file_name(), at.line()) << "has '" << part << "':\n" << text;
+}
 
 struct finished_command {
   int wait_status = 0;
@@ -79,6 +105,19 @@ class CommandInFolder : public TestFolder {
     return {status, said("out"), said("err")};
   }
   finished_command command(const words& arguments) const { return finish(start(arguments)); }
+  // It has to end with this status.
+  finished_command command(const words& arguments, int status, place at = place::current()) const {
+    finished_command ended = command(arguments);
+    if (ended.exit_status() != status)
+      ADD_FAILURE_AT(at.file_name(), at.line())
+          << "wait status " << ended.wait_status << ", not exit status " << status << ":\n"
+          << ended.out << ended.err;
+    return ended;
+  }
+  // The same. Returns: what it printed.
+  std::string done(const words& arguments, int status = 0, place at = place::current()) const {
+    return command(arguments, status, at).out;
+  }
   int ashlar(const words& arguments) const { return wait_for(start(arguments)); }
 
   [[nodiscard]] std::string said(const char* stream) const { return read_file(path(stream)); }
@@ -106,6 +145,49 @@ class CommandInFolder : public TestFolder {
     if (::pipe(ends) != 0) ::_exit(125);
     ::close(ends[0]);
     return ends[1];
+  }
+};
+
+struct ended {
+  int status = -1;
+  std::string said;  // on both streams
+};
+
+class CommandByShell : public TestFolder {
+ protected:
+  [[nodiscard]] std::size_t count_files() const {
+    const std::filesystem::directory_iterator all(folder_);
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+
+  // Runs the command with these words, which a shell reads.
+  [[nodiscard]] static ended ashlar(const std::string& words) {
+    ended result;
+    FILE* const pipe = ::popen(("LC_ALL=C '" ASHLAR_COMMAND "' " + words + " 2>&1").c_str(), "r");
+    if (pipe == nullptr) return result;
+    std::array<char, 4096> piece{};
+    for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
+      result.said.append(piece.data(), got);
+    const int status = ::pclose(pipe);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+  static ended ashlar(const std::string& words, int status, place at = place::current()) {
+    ended result = ashlar(words);
+    if (result.status != status)
+      ADD_FAILURE_AT(at.file_name(), at.line())
+          << "status " << result.status << ", not " << status << ": " << words << '\n'
+          << result.said;
+    return result;
+  }
+  static std::string done(const std::string& words, int status = 0, place at = place::current()) {
+    return ashlar(words, status, at).said;
+  }
+  // With status 2 and a message that has `named` in it; no file comes of it.
+  void expect_refused(const std::string& words, const std::string& named) const {
+    const std::size_t files = count_files();
+    has(done(words, 2), named);
+    EXPECT_EQ(count_files(), files) << words << ": a file was left";
   }
 };
 

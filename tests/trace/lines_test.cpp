@@ -1,4 +1,4 @@
-// Whose line holds the memory: stat, report and leaks on a program with planted leaks.
+// Whose line holds the memory: stat, report and leaks on programs with planted leaks.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -18,14 +18,10 @@
 namespace {
 
 namespace fs = std::filesystem;
-using support::words;
+using namespace support;
 using json = nlohmann::json;
 
 const std::string leak = ASHLAR_TEST_LEAK;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Returns: "/file:line" of the line that has this comment.
 std::string line_of(const std::string& comment) {
@@ -37,14 +33,14 @@ std::string line_of(const std::string& comment) {
   return {};
 }
 
-class Lines : public support::CommandInFolder {
+class Lines : public CommandInFolder {
  protected:
   void SetUp() override {
-    support::CommandInFolder::SetUp();
+    CommandInFolder::SetUp();
     if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   }
   json stat_json(const std::string& trace = "run.atrace") {
-    EXPECT_EQ(ashlar({"report", "--text", "--json", "--rows", "100", trace}), 0) << said("err");
+    done({"report", "--text", "--json", "--rows", "100", trace});
     return json::parse(said("out"));
   }
 };
@@ -62,32 +58,31 @@ json site_at(const json& sites, const std::string& source) {
 }
 
 TEST_F(Lines, StatNamesFileAndLineOfInlinedCallsToo) {
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
+  done({"record", "--stacks", "--", leak});
   const json stat = stat_json();
   const json site = site_at(stat["held_at_end"], line_of("order"));
   ASSERT_FALSE(site.is_null()) << stat["held_at_end"].dump(1);
   EXPECT_EQ(site["blocks_at_end"], 30);
   EXPECT_EQ(site["births"], 30);
-  EXPECT_TRUE(contains(site["frames"][0], "make_order")) << site;
+  has(site["frames"][0], "make_order");
   EXPECT_TRUE(is_at(site["sources"][1], line_of("serve")));
-  EXPECT_TRUE(contains(site["frames"][1], "shop::serve(int, bool) in planted_leak")) << site;
-  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
-  EXPECT_TRUE(contains(said("out"), line_of("deep"))) << said("out");
+  has(site["frames"][1], "shop::serve(int, bool) in planted_leak");
+  has(done({"report", "--text", "run.atrace"}), line_of("deep"));
 }
 
 // Functions are in a file beside the object (-gsplit-dwarf), the lines are in the program.
 TEST_F(Lines, OfSplitDebugInformationInlinedCallsAreThereToo) {
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", ASHLAR_TEST_SPLIT_LEAK}), 0) << said("err");
+  done({"record", "--stacks", "--", ASHLAR_TEST_SPLIT_LEAK});
   const json stat = stat_json();
   const json site = site_at(stat["held_at_end"], line_of("order"));
   ASSERT_FALSE(site.is_null()) << stat["held_at_end"].dump(1);
-  EXPECT_TRUE(contains(site["frames"][0], "make_order")) << site;
+  has(site["frames"][0], "make_order");
   EXPECT_TRUE(is_at(site["sources"][1], line_of("serve"))) << site;
-  EXPECT_TRUE(contains(site["frames"][1], "shop::serve(int, bool) in split_leak")) << site;
+  has(site["frames"][1], "shop::serve(int, bool) in split_leak");
 }
 
 TEST_F(Lines, StatBeginsWithTheLinesOfTheProgram) {
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
+  done({"record", "--stacks", "--", leak});
   const json stat = stat_json();
   std::uint64_t births = 0;
   json order;
@@ -100,11 +95,10 @@ TEST_F(Lines, StatBeginsWithTheLinesOfTheProgram) {
   EXPECT_EQ(order["function"], "shop::make_order");
   EXPECT_EQ(order["births"], 40);
   EXPECT_EQ(order["blocks_at_end"], 30);
-  ASSERT_EQ(ashlar({"report", "--text", "--rows", "1", "run.atrace"}), 0);
-  const std::string text = said("out");
+  const std::string text = done({"report", "--text", "--rows", "1", "run.atrace"});
   EXPECT_LT(text.find("lines of the program"), text.find("sizes with the most bytes"));
-  ASSERT_EQ(ashlar({"report", "--text", "--json", "--rows", "1", "run.atrace"}), 0);
-  const json few = json::parse(said("out"))["lines"];
+  const json few =
+      json::parse(done({"report", "--text", "--json", "--rows", "1", "run.atrace"}))["lines"];
   EXPECT_LT(few.size(), stat["lines"].size());
   for (const char* const figure : {"bytes_at_peak", "bytes_at_end", "bytes", "births"}) {
     const auto most = [&](const json& lines) {
@@ -117,8 +111,8 @@ TEST_F(Lines, StatBeginsWithTheLinesOfTheProgram) {
 }
 
 TEST_F(Lines, TheReportsTreeHasThem) {
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
-  ASSERT_EQ(ashlar({"report", "--json", "run.atrace"}), 0) << said("err");
+  done({"record", "--stacks", "--", leak});
+  done({"report", "--json", "run.atrace"});
   bool found = false;
   const json page = json::parse(said("out"));
   for (const json& node : page["call_sites"])
@@ -127,7 +121,7 @@ TEST_F(Lines, TheReportsTreeHasThem) {
 }
 
 TEST_F(Lines, SitesAreSortedByBytes) {
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
+  done({"record", "--stacks", "--", leak});
   const json stat = stat_json();
   for (const auto& [list, figure] :
        {std::pair{"call_sites", "bytes_at_peak"}, std::pair{"held_at_end", "bytes_at_end"}}) {
@@ -139,9 +133,9 @@ TEST_F(Lines, SitesAreSortedByBytes) {
 
 TEST_F(Lines, AStrippedProgramIsNamedWithTheRemedy) {
   ASSERT_EQ(std::system(("strip -o '" + path("stripped") + "' '" + leak + "'").c_str()), 0);
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", path("stripped")}), 0) << said("err");
-  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
-  EXPECT_TRUE(contains(said("err"), "stripped (compile it with -g)")) << said("err");
+  done({"record", "--stacks", "--", path("stripped")});
+  done({"report", "--text", "run.atrace"});
+  has(said("err"), "stripped (compile it with -g)");
 }
 
 // As clang writes it.
@@ -151,7 +145,7 @@ TEST_F(Lines, DebugInformationNeedsNoTableOfAddressRanges) {
       std::system(
           ("objcopy --remove-section=.debug_aranges '" + leak + "' '" + program + "'").c_str()),
       0);
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", program}), 0) << said("err");
+  done({"record", "--stacks", "--", program});
   EXPECT_FALSE(site_at(stat_json()["held_at_end"], line_of("order")).is_null());
 }
 
@@ -160,37 +154,36 @@ TEST_F(Lines, DebugInformationMayBeInAnotherFile) {
                             "' apart.debug && strip -o apart '" + leak +
                             "' && objcopy --add-gnu-debuglink=apart.debug apart";
   ASSERT_EQ(std::system(strip.c_str()), 0);
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", path("apart")}), 0) << said("err");
+  done({"record", "--stacks", "--", path("apart")});
   EXPECT_FALSE(site_at(stat_json()["held_at_end"], line_of("order")).is_null());
 }
 
 TEST_F(Lines, OfAnotherBuildAtTheSamePathThereAreOffsetsAndOneLine) {
   fs::copy_file(leak, path("program"));
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", path("program")}), 0) << said("err");
+  done({"record", "--stacks", "--", path("program")});
   EXPECT_FALSE(site_at(stat_json()["held_at_end"], line_of("order")).is_null());
   fs::remove(path("program"));
   fs::copy_file(ASHLAR_TEST_OTHER, path("program"));
   const std::string sites = stat_json()["held_at_end"].dump();
-  EXPECT_TRUE(contains(sites, "program+0x")) << sites;
-  EXPECT_FALSE(contains(sites, " in program\"")) << sites;
+  has(sites, "program+0x");
+  lacks(sites, " in program\"");
   const std::string told =
       "ashlar: '" + path("program") +
       "' is another build than the one that ran, so its calls are offsets: "
       "put that build back, or record again (--symbols keeps the names in the trace)\n";
   EXPECT_TRUE(said("err").starts_with(told)) << said("err");
-  EXPECT_FALSE(contains(said("err").substr(told.size()), "program")) << said("err");
+  lacks(said("err").substr(told.size()), "program");
   fs::remove(path("program"));
-  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
-  EXPECT_TRUE(contains(said("err"), "program' is gone, so")) << said("err");
+  done({"report", "--text", "run.atrace"});
+  has(said("err"), "program' is gone, so");
 }
 
 TEST_F(Lines, ADumpAsTextKeepsBuildIds) {
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
-  ASSERT_EQ(ashlar({"export", "--format=text", "run.atrace"}), 0);
-  const std::string text = said("out");
-  support::write_file(path("run.txt"), text);
-  ASSERT_EQ(ashlar({"export", "--from-text", "run.txt", "-o", "again.atrace"}), 0) << said("err");
-  ASSERT_EQ(ashlar({"export", "--format=text", "again.atrace"}), 0);
+  done({"record", "--stacks", "--", leak});
+  const std::string text = done({"export", "--format=text", "run.atrace"});
+  write_file(path("run.txt"), text);
+  done({"export", "--from-text", "run.txt", "-o", "again.atrace"});
+  done({"export", "--format=text", "again.atrace"});
   EXPECT_EQ(said("out"), text);
   const std::size_t at = text.find(leak + " ");
   ASSERT_NE(at, std::string::npos) << "no build id behind the path";
@@ -199,14 +192,13 @@ TEST_F(Lines, ADumpAsTextKeepsBuildIds) {
 
 TEST_F(Lines, AStackThatWasCutHasARootOfItsOwn) {
   for (const char* depth : {"--stacks=8", "--stacks=64"}) {
-    ASSERT_EQ(ashlar({"record", depth, "--", leak}), 0) << said("err");
+    done({"record", depth, "--", leak});
     const json deep = site_at(stat_json()["held_at_end"], line_of("deep"));
     ASSERT_FALSE(deep.is_null());
     const bool is_cut = std::string(depth) == "--stacks=8";
     EXPECT_EQ(deep["frames"].back() == "[stack cut at 8 frames]", is_cut) << deep;
     EXPECT_EQ(deep["frames"].size() == 9, is_cut) << deep;
-    ASSERT_EQ(ashlar({"report", "--json", "run.atrace"}), 0) << said("err");
-    const json page = json::parse(said("out"));
+    const json page = json::parse(done({"report", "--json", "run.atrace"}));
     bool found = false;
     for (const json& node : page["call_sites"])
       found = found || (node["name"] == "[stack cut at 8 frames]" && node["parent"] == 0);
@@ -216,7 +208,7 @@ TEST_F(Lines, AStackThatWasCutHasARootOfItsOwn) {
 
 // One mechanism names the calls of all commands.
 TEST_F(Lines, CheckNamesInlinedCallsToo) {
-  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
+  done({"record", "--stacks", "--", leak});
   const ashlar::trace::trace_reader reader(ashlar::trace::open_file_source(path("run.atrace")));
   std::string log;
   for (const auto& module : reader.modules()) {
@@ -226,10 +218,9 @@ TEST_F(Lines, CheckNamesInlinedCallsToo) {
         if (frame >= module.begin && frame < module.end)
           log += fmt::format("ashlar:   #0 {:#x} {}+{:#x}\n", frame, leak, frame - module.bias);
   }
-  support::write_file(path("log"), log);
-  ASSERT_EQ(ashlar({"check", "--log", "log"}), 0) << said("err");
-  const std::string text = said("out");
-  EXPECT_TRUE(contains(text, "shop::make_order(int) at ")) << text;
+  write_file(path("log"), log);
+  const std::string text = done({"check", "--log", "log"});
+  has(text, "shop::make_order(int) at ");
   const std::size_t at = text.find("          inlined into shop::serve(int, bool) at ");
   ASSERT_NE(at, std::string::npos) << text;
   EXPECT_TRUE(text.substr(at, text.find('\n', at) - at).ends_with(line_of("serve"))) << text;
@@ -237,10 +228,7 @@ TEST_F(Lines, CheckNamesInlinedCallsToo) {
 
 TEST_F(Lines, TheDepthIsAWordOfItsOwnOrNot) {
   for (const words& stacks : {words{"--stacks", "3"}, words{"--stacks=3"}}) {
-    words line{"record"};
-    line.insert(line.end(), stacks.begin(), stacks.end());
-    line.insert(line.end(), {"--", leak});
-    ASSERT_EQ(ashlar(line), 0) << said("err");
+    done(words{"record"} + stacks + words{"--", leak});
     EXPECT_EQ(stat_json()["header"]["options"], "stacks=3");
   }
 }
@@ -251,7 +239,7 @@ class Leaks : public Lines {
     options.insert(options.begin(), {"leaks", "--json=leaks.json"});
     options.insert(options.end(), {"--", leak});
     EXPECT_EQ(ashlar(options), status) << said("err");
-    return json::parse(support::read_file(path("leaks.json")));
+    return json::parse(read_file(path("leaks.json")));
   }
 };
 
@@ -267,60 +255,130 @@ TEST_F(Leaks, EachPlantedLeakIsListedWithItsLineTheLargestFirst) {
   EXPECT_EQ(deep["blocks_at_end"], 1);
   EXPECT_EQ(site_at(sites, line_of("order"))["blocks_at_end"], 30);
   const std::string text = said("err");
-  EXPECT_TRUE(contains(text, "4.9 KiB in 1 block, of 1 in all\n")) << text;
-  EXPECT_TRUE(contains(text, line_of("deep") + "\n")) << text;
+  has(text, "4.9 KiB in 1 block, of 1 in all\n");
+  has(text, line_of("deep") + "\n");
   EXPECT_EQ(files(), words{"leaks.json"}) << "the trace is gone";
   EXPECT_TRUE(left_nothing_behind());
 }
 
 TEST_F(Leaks, AboveTheLimitTheStatusIsOneUnlessTheProgramFailed) {
-  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--fail-above", "1MiB", "--", leak})), 0);
-  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--fail-above", "4KiB", "--", leak})), 1);
-  EXPECT_TRUE(contains(said("err"), "more than 4.0 KiB (--fail-above)")) << said("err");
-  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--fail-above", "4KiB", "--", leak, "7"})), 7);
-  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--fail-above", "0", "--", "/bin/true"})), 0)
-      << said("err");
-  EXPECT_TRUE(contains(said("err"), "/bin/true")) << said("err");
+  done({"leaks", "--fail-above", "1MiB", "--", leak});
+  done({"leaks", "--fail-above", "4KiB", "--", leak}, 1);
+  has(said("err"), "more than 4.0 KiB (--fail-above)");
+  done({"leaks", "--fail-above", "4KiB", "--", leak, "7"}, 7);
+  done({"leaks", "--fail-above", "0", "--", "/bin/true"});
+  has(said("err"), "/bin/true");
 }
 
 TEST_F(Leaks, AProgramThatASignalEndsIsTold) {
   const int status = ashlar({"leaks", "--", leak, "100"});
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGABRT);
-  EXPECT_TRUE(contains(said("err"), "did not end by itself")) << said("err");
-  EXPECT_TRUE(contains(said("err"), line_of("order"))) << said("err");
+  has(said("err"), "did not end by itself");
+  has(said("err"), line_of("order"));
 }
 
 TEST_F(Leaks, OfATraceThatWasKept) {
-  ASSERT_EQ(ashlar({"leaks", "-o", "kept.atrace", "--rows", "1", "--", leak}), 0);
-  EXPECT_TRUE(contains(said("err"), "more calls (--rows")) << said("err");
-  ASSERT_EQ(ashlar({"leaks", "--trace", "kept.atrace"}), 0) << said("err");
-  EXPECT_TRUE(contains(said("out"), line_of("deep"))) << said("out");
-  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--trace", "kept.atrace", "--fail-above", "1"})), 1);
+  done({"leaks", "-o", "kept.atrace", "--rows", "1", "--", leak});
+  has(said("err"), "more calls (--rows");
+  has(done({"leaks", "--trace", "kept.atrace"}), line_of("deep"));
+  done({"leaks", "--trace", "kept.atrace", "--fail-above", "1"}, 1);
   fs::resize_file(path("kept.atrace"), fs::file_size(path("kept.atrace")) - 10);
-  ASSERT_EQ(ashlar({"leaks", "--trace", "kept.atrace"}), 0);
-  EXPECT_TRUE(contains(said("err"), "the trace ends without its end")) << said("err");
-  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--trace", "leaks.json"})), 2);
+  done({"leaks", "--trace", "kept.atrace"});
+  has(said("err"), "the trace ends without its end");
+  done({"leaks", "--trace", "leaks.json"}, 2);
 }
 
 TEST_F(Leaks, ProcessesThatItStartsAreListedOnRequest) {
   const std::string script = leak + "; " + leak + "; true";
-  ASSERT_EQ(ashlar({"leaks", "--", "/bin/sh", "-c", script}), 0);
-  EXPECT_FALSE(contains(said("err"), line_of("deep"))) << said("err");
-  EXPECT_TRUE(contains(said("err"), "of 2 more processes nothing is listed")) << said("err");
-  ASSERT_EQ(ashlar({"leaks", "--children", "--", "/bin/sh", "-c", script}), 0);
-  EXPECT_TRUE(contains(said("err"), line_of("deep"))) << said("err");
+  done({"leaks", "--", "/bin/sh", "-c", script});
+  lacks(said("err"), line_of("deep"));
+  has(said("err"), "of 2 more processes nothing is listed");
+  done({"leaks", "--children", "--", "/bin/sh", "-c", script});
+  has(said("err"), line_of("deep"));
 }
 
 TEST_F(Leaks, WhatIsNotAProgramOrNotRecordedIsTold) {
-  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks"})), 2);
-  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--", path("gone")})), 127) << said("err");
+  done({"leaks"}, 2);
+  done({"leaks", "--", path("gone")}, 127);
 }
 
 TEST_F(Lines, ATraceWithoutStacksSaysHowToGetThem) {
-  ASSERT_EQ(ashlar({"record", "--", leak}), 0) << said("err");
-  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
-  EXPECT_TRUE(contains(said("out"), "ashlar record --stacks")) << said("out");
+  done({"record", "--", leak});
+  has(done({"report", "--text", "run.atrace"}), "ashlar record --stacks");
+}
+
+// ---- which of the blocks that a program holds no pointer leads to: `ashlar leaks --unreachable`
+
+class Unreachable : public CommandInFolder {
+ protected:
+  // Returns: of each process that is listed what it holds.
+  json processes(words options, const std::string& how = "exit") {
+    options.insert(options.begin(), {"leaks", "--unreachable", "--json=leaks.json"});
+    options.insert(options.end(), {"--", ASHLAR_TEST_LOST, how});
+    done(options);
+    return json::parse(read_file(path("leaks.json")))["processes"];
+  }
+};
+
+constexpr std::uint64_t node_bytes = 48;
+constexpr std::uint64_t lost_blocks = 10 + 50 + 2 + 1 + 100;
+constexpr std::uint64_t lost_bytes =
+    10 * 100 + 50 * node_bytes + 2 * node_bytes + (3u << 20) + 100 * 80;
+
+// Kept are a list, a pointer into a block, one of a thread, one on each of two stacks. A destructor
+// frees 500 blocks when the program exits.
+TEST_F(Unreachable, EachLostBlockIsThereAndNoOther) {
+  const json found = processes({});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]["unreachable_blocks"], lost_blocks) << said("err");
+  EXPECT_EQ(found[0]["unreachable_bytes"], lost_bytes) << said("err");
+  EXPECT_GT(found[0]["bytes"], lost_bytes + 4444 + 3333);
+  std::uint64_t bytes = 0;
+  for (const json& site : found[0]["call_sites"]) {
+    EXPECT_NE(site["unreachable_bytes"], 0) << site;
+    bytes += site["unreachable_bytes"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(bytes, lost_bytes);
+  has(said("err"), "in 163 blocks of it unreachable, the most bytes first:\n");
+  has(said("err"), "3.0 MiB in 1 block unreachable, of 1 in all\n");
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+// The pointers of the program's first stack count, whichever thread calls exit.
+TEST_F(Unreachable, AThreadMayExit) {
+  const json found = processes({}, "thread");
+  EXPECT_EQ(found[0]["unreachable_blocks"], lost_blocks) << said("err");
+}
+
+TEST_F(Unreachable, AForkedProcessIsLookedAtByItself) {
+  EXPECT_EQ(processes({}, "child").size(), 1u);
+  has(said("err"), "of 1 more process nothing is listed");
+  const json found = processes({"--children"}, "child");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0]["unreachable_blocks"], lost_blocks) << said("err");
+  // What it has from its parent counts as roots, also what had been freed there.
+  EXPECT_EQ(found[1]["bytes"], 200) << said("err");
+  EXPECT_TRUE(found[1].contains("unreachable_bytes")) << found[1];
+}
+
+TEST_F(Unreachable, AProgramThatDoesNotExitHasAllOfItListed) {
+  const json found = processes({}, "_exit");
+  EXPECT_FALSE(found[0].contains("unreachable_blocks")) << found[0];
+  EXPECT_GE(found[0]["blocks"], lost_blocks + 500);
+  has(said("err"), "all that is held is listed: the process did not end by exit");
+}
+
+TEST_F(Unreachable, TheLimitIsOfWhatIsListed) {
+  done({"leaks", "--unreachable", "--fail-above", "4MiB", "--", ASHLAR_TEST_LOST});
+  done({"leaks", "--unreachable", "--fail-above", "3MiB", "--", ASHLAR_TEST_LOST}, 1);
+  has(said("err"), "3.0 MiB unreachable at the end, more than 3.0 MiB");
+  done({"leaks", "--unreachable", "--fail-above", "0", "--", "/bin/true"});
+}
+
+TEST_F(Unreachable, ATraceHasNoMemoryToLookInto) {
+  done({"leaks", "--unreachable", "--trace", "run.atrace"}, 2);
+  has(said("err"), "name the program instead of --trace");
 }
 
 }  // namespace

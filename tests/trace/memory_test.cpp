@@ -16,13 +16,13 @@
 
 namespace {
 
+using namespace support;
 using nlohmann::json;
-using support::words;
 
 constexpr std::uint64_t mib = 1 << 20;
 const std::string program = ASHLAR_TEST_HELD_OTHERWISE;
 
-class Memory : public support::CommandInFolder {
+class Memory : public CommandInFolder {
  protected:
   [[nodiscard]] json report_of(const std::string& trace) const {
     const auto result = finish(start({"report", "--text", "--json", trace}));
@@ -68,11 +68,11 @@ TEST_F(Memory, ThatTheProgramMapsByItselfIsNotMallocs) {
   expect_near(row(memory, "blocks of malloc"), mib, mib / 4);
   expect_near(row(memory, "anonymous memory"), 200 * mib, mib, unseen(memory));
   expect_near(memory["live_bytes"], mib, mib / 4);
-  EXPECT_NE(memory["remedy"].get<std::string>().find("--stacks"), std::string::npos);
+  has(memory["remedy"].get<std::string>(), "--stacks");
   const std::string text = text_of("run.atrace");
-  EXPECT_NE(text.find("\n  peak RSS 20"), std::string::npos) << text;
+  has(text, "\n  peak RSS 20");
   const double mapped = static_cast<double>(row(memory, "anonymous memory")) / mib;
-  EXPECT_NE(text.find(fmt::format("{:.1f} MiB", mapped)), std::string::npos) << text;
+  has(text, fmt::format("{:.1f} MiB", mapped));
   EXPECT_LT(text.find("peak RSS"), text.find("  events "));
 }
 
@@ -89,8 +89,8 @@ TEST_F(Memory, ThatTheProgramMapsByItselfIsByLine) {
     EXPECT_TRUE(row["parts"][1]["name"].get<std::string>().starts_with("map")) << row;
     expect_near(row["parts"][1]["bytes"], 16 * mib, mib, unseen(memory));
   }
-  EXPECT_NE(memory["remedy"].get<std::string>().find("in the lines"), std::string::npos);
-  EXPECT_NE(text_of("run.atrace").find(": grow"), std::string::npos);
+  has(memory["remedy"].get<std::string>(), "in the lines");
+  has(text_of("run.atrace"), ": grow");
 }
 
 TEST_F(Memory, ThatNobodyTouchesIsNotInMemory) {
@@ -98,7 +98,7 @@ TEST_F(Memory, ThatNobodyTouchesIsNotInMemory) {
   EXPECT_LT(memory["peak_bytes"].get<std::uint64_t>(), 16 * mib);
   expect_near(memory["live_bytes"], 801 * mib, mib);
   expect_near(row(memory, "blocks of malloc"), mib, mib);
-  EXPECT_NE(text_of("run.atrace").find("never touched, or are in swap"), std::string::npos);
+  has(text_of("run.atrace"), "never touched, or are in swap");
 }
 
 TEST_F(Memory, ThatIsFreedAndResidentIsMallocsBeyondItsBlocks) {
@@ -144,7 +144,7 @@ TEST_F(Memory, OfAProgramThatIsKilledWasSeenBefore) {
 TEST_F(Memory, IsTheFirstLineOfLeaksToo) {
   const auto result = finish(start({"leaks", "--", program, "mapped"}));
   EXPECT_TRUE(result.err.starts_with("ashlar: peak RSS 20")) << result.err;
-  EXPECT_NE(result.err.find("anonymous memory that malloc does not have"), std::string::npos);
+  has(result.err, "anonymous memory that malloc does not have");
 }
 
 TEST_F(Memory, AtTheEndOfAnUnreachableLookIsKnown) {
@@ -153,15 +153,14 @@ TEST_F(Memory, AtTheEndOfAnUnreachableLookIsKnown) {
 }
 
 TEST_F(Memory, IsBesideWhatTheControlGroupMayHave) {
-  const support::limited_group group(512 * mib);
+  const limited_group group(512 * mib);
   if (!group.exists()) GTEST_SKIP() << "no control group can be made here";
   const std::string line =
       fmt::format("echo $$ > {}/cgroup.procs && exec {} record -o {} -- {} mapped 2>{}",
                   group.path(), ASHLAR_COMMAND, path("run.atrace"), program, path("said"));
   EXPECT_EQ(std::system(line.c_str()), 0) << said("said");
   EXPECT_EQ(report_of("run.atrace")["memory"]["limit_bytes"], 512 * mib);
-  EXPECT_NE(text_of("run.atrace").find(" MiB of 512.0 MiB that the control group may have"),
-            std::string::npos);
+  has(text_of("run.atrace"), " MiB of 512.0 MiB that the control group may have");
 }
 
 TEST_F(Memory, OfATraceFromBeforeIsSaidToBeUnknown) {
@@ -174,11 +173,11 @@ TEST_F(Memory, OfATraceFromBeforeIsSaidToBeUnknown) {
   bytes[8] = 5;
   std::string before = bytes.substr(0, head - 4);
   ashlar::trace::put_fixed(before, ashlar::trace::checksum(ashlar::trace::view_of(before)));
-  support::write_file(path("old.atrace"), before + bytes.substr(head));
+  write_file(path("old.atrace"), before + bytes.substr(head));
   const json report = report_of("old.atrace");
   EXPECT_TRUE(report["memory"].is_null());
   EXPECT_EQ(report["births"], 1);
-  EXPECT_NE(text_of("old.atrace").find("resident memory was not recorded"), std::string::npos);
+  has(text_of("old.atrace"), "resident memory was not recorded");
 }
 
 TEST_F(Memory, OfAPageIsInItsData) {

@@ -3,15 +3,12 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
-#include <set>
 #include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tools/profile/profile_file.hpp"
 #include "tools/profile/size_grid.hpp"
@@ -19,9 +16,8 @@
 namespace {
 
 namespace fs = std::filesystem;
+using namespace support;
 using namespace ashlar::profiling;
-using support::becomes_true;
-using support::words;
 
 const std::string calls = ASHLAR_TEST_CALLS;
 
@@ -52,7 +48,7 @@ profile without_times(profile p) {
   return p;
 }
 
-class RecordProfile : public support::CommandInFolder {
+class RecordProfile : public CommandInFolder {
  protected:
   [[nodiscard]] profile read(const std::string& name = "run.aprof") const {
     return read_profile(path(name));
@@ -70,10 +66,10 @@ class RecordProfile : public support::CommandInFolder {
 };
 
 TEST_F(RecordProfile, IsTheProfileOfTheTrace) {
-  ASSERT_EQ(ashlar({"record", "--", calls, "mixture"}), 0) << said("err");
-  ASSERT_EQ(ashlar({"tune", "profile", "run.atrace", "-o", "of-trace.aprof"}), 0) << said("err");
-  ASSERT_EQ(ashlar({"record", "--profile", "--", calls, "mixture"}), 0) << said("err");
-  EXPECT_NE(said("err").find("ashlar: run.aprof: "), std::string::npos) << said("err");
+  done({"record", "--", calls, "mixture"});
+  done({"tune", "profile", "run.atrace", "-o", "of-trace.aprof"});
+  done({"record", "--profile", "--", calls, "mixture"});
+  has(said("err"), "ashlar: run.aprof: ");
   EXPECT_EQ(files(), (words{"of-trace.aprof", "run.aprof", "run.atrace"}));
   const profile direct = read();
   const profile of_trace = read("of-trace.aprof");
@@ -89,10 +85,7 @@ TEST_F(RecordProfile, BlocksThatGoFromThreadToThreadAreInOrder) {
   for (const words& on : {words{}, words{"--on", "ashlar"}}) {
     for (const char* program : {"crowd", "resizing"}) {
       SCOPED_TRACE(program);
-      words command{"record", "--profile"};
-      command.insert(command.end(), on.begin(), on.end());
-      command.insert(command.end(), {"--", calls, program});
-      ASSERT_EQ(ashlar(command), 0) << said("err");
+      done(words{"record", "--profile"} + on + words{"--", calls, program});
       const profile p = read();
       const counts blocks = of_size(p, 1001);
       EXPECT_GE(blocks.births, 100'000u);
@@ -105,7 +98,7 @@ TEST_F(RecordProfile, BlocksThatGoFromThreadToThreadAreInOrder) {
 }
 
 TEST_F(RecordProfile, AForkedProcessHasItsOwn) {
-  ASSERT_EQ(ashlar({"record", "--profile", "-o", "my.aprof", "--", calls, "forks"}), 0);
+  done({"record", "--profile", "-o", "my.aprof", "--", calls, "forks"});
   const auto names = files();
   ASSERT_EQ(names.size(), 5u);
   const profile own = read("my.aprof");
@@ -133,7 +126,7 @@ TEST_F(RecordProfile, AKilledProgramsHasAllThatItDid) {
 }
 
 TEST_F(RecordProfile, WhatAProgramExecutesGoesOnInIt) {
-  ASSERT_EQ(ashlar({"record", "--profile", "--", calls, "exec", "many"}), 0);
+  done({"record", "--profile", "--", calls, "exec", "many"});
   EXPECT_EQ(files(), words{"run.aprof"});
   const profile p = read();
   const counts before = of_size(p, 777);
@@ -143,7 +136,7 @@ TEST_F(RecordProfile, WhatAProgramExecutesGoesOnInIt) {
 }
 
 TEST_F(RecordProfile, OfAProgramThatAllocatesNothingIsARunWithoutBirths) {
-  ASSERT_EQ(ashlar({"record", "--profile", "--", calls, "nothing"}), 0) << said("err");
+  done({"record", "--profile", "--", calls, "nothing"});
   EXPECT_EQ(files(), words{"run.aprof"});
   profile right;
   right.runs = 1;
@@ -195,7 +188,7 @@ TEST_F(RecordProfile, MemoryDoesNotGrowWithTheRun) {
 
 // More than there are chunks.
 TEST_F(RecordProfile, ThreadsThatEndLeaveNothingBehind) {
-  ASSERT_EQ(ashlar({"record", "--profile", "--", calls, "failures", "9000"}), 0) << said("err");
+  done({"record", "--profile", "--", calls, "failures", "9000"});
   const profile p = read();
   EXPECT_EQ(p.lost_events, 0u);
   EXPECT_GE(p.births(), 9000u);
@@ -205,11 +198,8 @@ TEST_F(RecordProfile, ThreadsThatEndLeaveNothingBehind) {
 TEST_F(RecordProfile, RefusesWhatCannotBe) {
   std::ofstream(path("notes.txt")) << "precious";
   const auto refused = [&](const words& options, const std::string& why) {
-    words command{"record"};
-    command.insert(command.end(), options.begin(), options.end());
-    command.insert(command.end(), {"--", calls});
-    EXPECT_EQ(WEXITSTATUS(ashlar(command)), 2) << said("err");
-    EXPECT_NE(said("err").find(why), std::string::npos) << said("err");
+    done(words{"record"} + options + words{"--", calls}, 2);
+    has(said("err"), why);
   };
   refused({"--profile", "-o", "notes.txt"}, "'notes.txt' is there and is no profile");
   refused({"--profile", "-o", "/nowhere/run.aprof"}, "/nowhere");
@@ -218,8 +208,8 @@ TEST_F(RecordProfile, RefusesWhatCannotBe) {
   refused({"--profile", "--stacks"}, "--stacks");
   EXPECT_EQ(said("notes.txt"), "precious");
   EXPECT_EQ(files(), words{"notes.txt"});
-  EXPECT_EQ(ashlar({"record", "--profile", "--", calls}), 0);
-  EXPECT_EQ(ashlar({"record", "--profile", "--", calls}), 0);  // a profile is replaced
+  done({"record", "--profile", "--", calls});
+  done({"record", "--profile", "--", calls});  // a profile is replaced
   EXPECT_EQ(files(), (words{"notes.txt", "run.aprof"}));
 }
 

@@ -11,34 +11,25 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tools/trace/reader.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
+using namespace support;
 using namespace ashlar::trace;
 using nlohmann::json;
-using support::becomes_true;
-using support::words;
 
 const std::string calls = ASHLAR_TEST_CALLS;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-class Tree : public support::CommandInFolder {
+class Tree : public CommandInFolder {
  protected:
   [[nodiscard]] int record(const words& more) const {
-    words line{"record", "-o", "run.atree"};
-    line.insert(line.end(), more.begin(), more.end());
+    words line = words{"record", "-o", "run.atree"} + more;
     return ashlar(line);
   }
-  [[nodiscard]] json index() const {
-    return json::parse(support::read_file(path("run.atree/index.json")));
-  }
+  [[nodiscard]] json index() const { return json::parse(read_file(path("run.atree/index.json"))); }
   // The processes whose last program was called by this word.
   [[nodiscard]] static std::vector<json> called(const json& index, const std::string& word) {
     std::vector<json> found;
@@ -62,7 +53,7 @@ class Tree : public support::CommandInFolder {
   }
   void expect_refused(const words& line, const std::string& why) const {
     EXPECT_EQ(WEXITSTATUS(ashlar(line)), 2) << line[0] << ' ' << line[1];
-    EXPECT_TRUE(contains(said("err"), why)) << said("err");
+    has(said("err"), why);
   }
 };
 
@@ -102,8 +93,7 @@ TEST_F(Tree, AShellsProgramsAreInOneFolderWithAnIndex) {
 TEST_F(Tree, TheFiguresOfAProcessAreThoseOfItsTrace) {
   ASSERT_EQ(record({"--", calls, "calls"}), 0) << said("err");
   const json p = index().at("processes").at(0);
-  ASSERT_EQ(ashlar({"report", "--text", "--json", trace_of(p)}), 0);
-  const json stat = json::parse(said("out"));
+  const json stat = json::parse(done({"report", "--text", "--json", trace_of(p)}));
   EXPECT_EQ(p.at("events"), stat.at("all_events"));
   EXPECT_EQ(p.at("births"), stat.at("births"));
   EXPECT_EQ(p.at("allocated_bytes"), stat.at("birth_bytes"));
@@ -115,10 +105,9 @@ TEST_F(Tree, TheFiguresOfAProcessAreThoseOfItsTrace) {
 
 TEST_F(Tree, ACompilerIsFoundWithoutGuessing) {
   if (std::system("g++ --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no g++";
-  support::write_file(path("x.cpp"),
-                      "#include <map>\nint main() { std::map<int, int> m{{1, 2}}; }\n");
+  write_file(path("x.cpp"), "#include <map>\nint main() { std::map<int, int> m{{1, 2}}; }\n");
   ASSERT_EQ(record({"--", "g++", "x.cpp", "-o", "x"}), 0) << said("err");
-  EXPECT_TRUE(contains(said("err"), "most by cc1plus, process ")) << said("err");
+  has(said("err"), "most by cc1plus, process ");
   const json all = index();
   const auto driver = called(all, "g++");
   ASSERT_EQ(driver.size(), 1u);
@@ -129,13 +118,12 @@ TEST_F(Tree, ACompilerIsFoundWithoutGuessing) {
     EXPECT_EQ(found[0].at("exit_status"), 0) << name;
   }
   EXPECT_EQ(called(all, "ld").at(0).at("parent"), called(all, "collect2").at(0).at("pid"));
-  ASSERT_EQ(ashlar({"report", "--text", "run.atree"}), 0);
-  EXPECT_TRUE(contains(said("err"), "(cc1plus), which allocated most of")) << said("err");
+  done({"report", "--text", "run.atree"});
+  has(said("err"), "(cc1plus), which allocated most of");
   // The largest comes first, and what only starts others is in one line.
-  EXPECT_TRUE(contains(said("out"), "  cc1plus  ")) << said("out");
-  EXPECT_FALSE(contains(said("out"), "  g++  ")) << said("out");
-  EXPECT_TRUE(contains(said("out"), " more, which allocated less (--json lists them)"))
-      << said("out");
+  has(said("out"), "  cc1plus  ");
+  lacks(said("out"), "  g++  ");
+  has(said("out"), " more, which allocated less (--json lists them)");
 }
 
 TEST_F(Tree, ForkedProcessesAreTheirParentsChildren) {
@@ -171,8 +159,7 @@ TEST_F(Tree, ADaemonIsRecordedUntilTheProgramEnds) {
     ::kill(p.at("pid").get<pid_t>(), SIGKILL);
   }
   EXPECT_TRUE(found);
-  ASSERT_EQ(ashlar({"report", "--text", "run.atree"}), 0);
-  EXPECT_TRUE(contains(said("out"), "  runs  ")) << said("out");
+  has(done({"report", "--text", "run.atree"}), "  runs  ");
 }
 
 TEST_F(Tree, ASignalThatKilledTheProgramIsInTheIndex) {
@@ -190,52 +177,51 @@ TEST_F(Tree, AStaticLauncherIsNoObstacle) {
 
 TEST_F(Tree, NothingIsLeftWhereNothingCouldBeRecorded) {
   EXPECT_EQ(WEXITSTATUS(record({"--", ASHLAR_TEST_STATIC})), 1);
-  EXPECT_TRUE(contains(said("err"), "it is statically linked")) << said("err");
+  has(said("err"), "it is statically linked");
   EXPECT_EQ(files(), words{});
 }
 
 TEST_F(Tree, ASecondRecordingReplacesTheFirstAsAWhole) {
   ASSERT_EQ(record({"--", calls, "forks"}), 0);
   EXPECT_EQ(files_in("run.atree"), 6u);
-  ASSERT_EQ(ashlar({"record", "-o", "run.atree/", "--", calls, "calls"}), 0) << said("err");
+  done({"record", "-o", "run.atree/", "--", calls, "calls"});
   EXPECT_EQ(files_in("run.atree"), 2u);
   EXPECT_EQ(files(), words{"run.atree"});
 }
 
 TEST_F(Tree, WhatIsNoRecordingIsNotReplaced) {
   fs::create_directory(path("run.atree"));
-  support::write_file(path("run.atree/notes"), "precious");
-  support::write_file(path("file.atree"), "precious");
+  write_file(path("run.atree/notes"), "precious");
+  write_file(path("file.atree"), "precious");
   // The program would wait for ever.
   expect_refused({"record", "-o", "run.atree", "--", calls, "wait"}, "'run.atree/notes' is there");
   expect_refused({"record", "-o", "file.atree", "--", calls, "wait"}, "is there and is no folder");
   expect_refused({"record", "-o", "/nowhere/a.atree", "--", calls, "wait"},
                  "cannot write '/nowhere/a.atree.part'");
-  EXPECT_EQ(support::read_file(path("run.atree/notes")), "precious");
-  EXPECT_EQ(support::read_file(path("file.atree")), "precious");
+  EXPECT_EQ(read_file(path("run.atree/notes")), "precious");
+  EXPECT_EQ(read_file(path("file.atree")), "precious");
   EXPECT_EQ(files(), (words{"file.atree", "run.atree"}));
 }
 
 // As with other commands, -o FOLDER/ might be meant to add to the folder.
 TEST_F(Tree, AFolderOfSingleTracesIsNotReplaced) {
   fs::create_directory(path("mine"));
-  ASSERT_EQ(ashlar({"record", "-o", "mine/a.atrace", "--", calls, "calls"}), 0) << said("err");
-  const std::string trace = support::read_file(path("mine/a.atrace"));
+  done({"record", "-o", "mine/a.atrace", "--", calls, "calls"});
+  const std::string trace = read_file(path("mine/a.atrace"));
   expect_refused({"record", "-o", "mine/", "--", calls, "calls"}, "it is no recording of a tree");
   for (const char* folder : {"./", "mine/../", "/"})
     expect_refused({"record", "-o", folder, "--", calls, "calls"}, "a folder of its own");
-  EXPECT_EQ(support::read_file(path("mine/a.atrace")), trace);
+  EXPECT_EQ(read_file(path("mine/a.atrace")), trace);
   EXPECT_EQ(files(), words{"mine"});
   fs::create_directory(path("empty"));
-  EXPECT_EQ(ashlar({"record", "-o", "empty/", "--", calls, "calls"}), 0) << said("err");
+  done({"record", "-o", "empty/", "--", calls, "calls"});
   EXPECT_EQ(files_in("empty"), 2u);
 }
 
 TEST_F(Tree, OnlyRecordsTheProgramsThatItNames) {
   fs::copy_file(calls, path("other"));
   const std::string script = calls + " forks; " + path("other") + " calls; true";
-  ASSERT_EQ(ashlar({"record", "--only", "known_calls", "--", "/bin/sh", "-c", script}), 0)
-      << said("err");
+  done({"record", "--only", "known_calls", "--", "/bin/sh", "-c", script});
   const json all = index();
   std::size_t recorded = 0;
   for (const json& p : all.at("processes")) {
@@ -249,7 +235,7 @@ TEST_F(Tree, OnlyRecordsTheProgramsThatItNames) {
   EXPECT_EQ(files_in("run.atree"), recorded + 1);
   expect_refused({"report", "--text", "--process", "other", "run.atree"},
                  "'record --only' named other programs");
-  ASSERT_EQ(ashlar({"record", "--only", "nothing,other", "--", "/bin/sh", "-c", script}), 0);
+  done({"record", "--only", "nothing,other", "--", "/bin/sh", "-c", script});
   EXPECT_EQ(files_in("run.atree"), 2u);
 }
 
@@ -259,7 +245,7 @@ TEST_F(Tree, AProgramThatIsNotRecordedEndsTheBlocksOfTheOneBeforeIt) {
   // A program executes itself by the word that it was called by.
   const std::string script = "exec " + path("named") + " exec calls";
   for (const std::string only : {"named", "sh"}) {
-    ASSERT_EQ(ashlar({"record", "--only", only, "--", "/bin/sh", "-c", script}), 0) << said("err");
+    done({"record", "--only", only, "--", "/bin/sh", "-c", script});
     const json all = index();
     ASSERT_EQ(all.at("processes").size(), 1u) << only;
     const json& p = all.at("processes").at(0);
@@ -272,8 +258,8 @@ TEST_F(Tree, AProgramThatIsNotRecordedEndsTheBlocksOfTheOneBeforeIt) {
 }
 
 TEST_F(Tree, OnlyWithoutSuchAProcessSaysWhatRan) {
-  EXPECT_EQ(WEXITSTATUS(ashlar({"record", "--only", "nothing", "--", calls, "calls"})), 1);
-  EXPECT_TRUE(contains(said("err"), "these did: known_calls")) << said("err");
+  done({"record", "--only", "nothing", "--", calls, "calls"}, 1);
+  has(said("err"), "these did: known_calls");
   EXPECT_EQ(files(), words{});
 }
 
@@ -302,10 +288,9 @@ TEST_F(Tree, AKilledRecorderLeavesAFolderThatCanBeRead) {
   EXPECT_TRUE(becomes_true(kept));
   ::kill(-command, SIGKILL);
   wait_for(command);
-  ASSERT_EQ(ashlar({"report", "--text", "run.atree.part"}), 0) << said("err");
-  EXPECT_TRUE(contains(said("err"), "has no index.json, since the recorder was killed"))
-      << said("err");
-  EXPECT_TRUE(contains(said("out"), "known_calls")) << said("out");
+  done({"report", "--text", "run.atree.part"});
+  has(said("err"), "has no index.json, since the recorder was killed");
+  has(said("out"), "known_calls");
   // The next one does not touch it.
   ASSERT_EQ(record({"--", calls, "calls"}), 0);
   EXPECT_EQ(files(), (words{"run.atree", "run.atree.part"}));
@@ -323,10 +308,9 @@ TEST_F(Tree, WhatWasWrittenBeforeAFailureStaysInTheFolder) {
   const rlimit limit{100'000, 100'000};
   ASSERT_EQ(::prlimit(command, RLIMIT_FSIZE, &limit, nullptr), 0);
   EXPECT_EQ(WEXITSTATUS(wait_for(command)), 1);
-  EXPECT_TRUE(contains(said("err"), "recorded before can be read in 'my.atree.part'"))
-      << said("err");
+  has(said("err"), "recorded before can be read in 'my.atree.part'");
   EXPECT_EQ(files(), words{"my.atree.part"});
-  EXPECT_EQ(ashlar({"report", "--text", "my.atree.part"}), 0) << said("err");
+  done({"report", "--text", "my.atree.part"});
 }
 
 TEST_F(Tree, ACommandReadsTheProcessThatIsNamed) {
@@ -337,24 +321,20 @@ TEST_F(Tree, ACommandReadsTheProcessThatIsNamed) {
   ASSERT_EQ(leak.size(), 1u);
   const std::string pid = std::to_string(leak[0].at("pid").get<int>());
   for (const std::string& name : {std::string("planted_leak"), pid}) {
-    ASSERT_EQ(ashlar({"report", "--text", "--json", "--process", name, "run.atree"}), 0)
-        << said("err");
-    const json stat = json::parse(said("out"));
+    const json stat =
+        json::parse(done({"report", "--text", "--json", "--process", name, "run.atree"}));
     EXPECT_EQ(stat.at("header").at("pid"), pid);
     EXPECT_EQ(stat.at("tree").at("processes").size(), all.at("processes").size());
   }
-  ASSERT_EQ(ashlar({"leaks", "--trace", "run.atree", "--process", "planted_leak"}), 0);
-  EXPECT_TRUE(contains(said("out"), "process " + pid + ": ")) << said("out");
-  EXPECT_FALSE(contains(said("out"), "known_calls calls, process")) << said("out");
-  ASSERT_EQ(ashlar({"leaks", "--trace", "run.atree", "--children"}), 0);
-  EXPECT_TRUE(contains(said("out"), "process " + pid + ": ")) << said("out");
-  EXPECT_TRUE(contains(said("out"), "known_calls calls, process")) << said("out");
-  ASSERT_EQ(ashlar({"report", "--text", "run.atree", "--process", "planted_leak"}), 0)
-      << said("err");
-  EXPECT_TRUE(contains(said("out"), "planted_leak." + pid + ".atrace")) << said("out");
-  ASSERT_EQ(ashlar({"report", "--json", "run.atree", "--process", "planted_leak"}), 0)
-      << said("err");
-  const json page = json::parse(said("out"));
+  done({"leaks", "--trace", "run.atree", "--process", "planted_leak"});
+  has(said("out"), "process " + pid + ": ");
+  lacks(said("out"), "known_calls calls, process");
+  has(done({"leaks", "--trace", "run.atree", "--children"}), "process " + pid + ": ");
+  has(said("out"), "known_calls calls, process");
+  done({"report", "--text", "run.atree", "--process", "planted_leak"});
+  has(said("out"), "planted_leak." + pid + ".atrace");
+  const json page =
+      json::parse(done({"report", "--json", "run.atree", "--process", "planted_leak"}));
   EXPECT_EQ(page.at("pages").at(0).at("trace").at("pid"), leak[0].at("pid"));
   EXPECT_EQ(page.at("tree").at("processes").size(), all.at("processes").size());
 }
@@ -371,7 +351,7 @@ TEST_F(Tree, WhatIsNoFolderOfARecordingIsRefused) {
                    "the trace of one process");
   }
   const auto refused_with = [&](const std::string& text, const std::string& why) {
-    support::write_file(path("run.atree/index.json"), text);
+    write_file(path("run.atree/index.json"), text);
     expect_refused({"report", "--text", "run.atree"}, why);
   };
   all["processes"][0]["trace"] = "../run.atree/" + trace;
@@ -384,7 +364,7 @@ TEST_F(Tree, WhatIsNoFolderOfARecordingIsRefused) {
   refused_with(all.dump(), "a newer ashlar");
   refused_with("{", "damaged");
   fs::remove(path("run.atree/index.json"));
-  EXPECT_EQ(ashlar({"report", "--text", "run.atree"}), 0) << said("err");
+  done({"report", "--text", "run.atree"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <tests/support/command_by_shell.hpp>
+#include <tests/support/command_in_folder.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,37 +13,30 @@
 namespace {
 
 namespace fs = std::filesystem;
+using namespace support;
 const std::string sample = ASHLAR_SAMPLE_TRACE;
 
-using support::ended;
-using support::read_file;
-using support::write_file;
-
-using TuneCommand = support::CommandByShell;
+using TuneCommand = CommandByShell;
 
 TEST_F(TuneCommand, WritesAHeaderAndACertificateThatIsTrue) {
-  const ended tuned = ashlar("tune -o " + path("p.hpp") + " " + sample);
-  ASSERT_EQ(tuned.status, 0) << tuned.said;
-  EXPECT_NE(tuned.said.find("<-"), std::string::npos) << tuned.said;
+  has(done("tune -o " + path("p.hpp") + " " + sample, 0), "<-");
   const auto json = nlohmann::json::parse(read_file(path("p.json")));
   const std::string header = read_file(path("p.hpp"));
   for (const std::string& told :
        {json.at("total_bytes").dump(), json.at("inputs").at(0).at("sha256").get<std::string>()})
-    EXPECT_NE(header.find(told), std::string::npos) << told;
-  const ended verified = ashlar("tune verify " + path("p.json"));
-  EXPECT_EQ(verified.status, 0) << verified.said;
-  EXPECT_EQ(verified.said.find("was recorded"), std::string::npos) << verified.said;
+    has(header, told);
+  lacks(done("tune verify " + path("p.json"), 0), "was recorded");
   fs::copy_file(sample, path("moved"));
-  EXPECT_EQ(ashlar("tune verify " + path("p.json") + " " + path("moved")).status, 0);
-  EXPECT_EQ(ashlar("tune check --against " + path("p.json") + " " + sample).status, 0);
+  done("tune verify " + path("p.json") + " " + path("moved"));
+  done("tune check --against " + path("p.json") + " " + sample);
   std::size_t files = 0;
   for (const auto& entry : fs::directory_iterator(folder_)) files += entry.exists();
   EXPECT_EQ(files, 3u) << "a temporary file was left";
 }
 
 TEST_F(TuneCommand, TheSameTraceGivesTheSameFiles) {
-  ASSERT_EQ(ashlar("tune --classes 3 -o " + path("a.hpp") + " " + sample).status, 0);
-  ASSERT_EQ(ashlar("tune --classes 3 -o " + path("b.hpp") + " " + sample).status, 0);
+  done("tune --classes 3 -o " + path("a.hpp") + " " + sample);
+  done("tune --classes 3 -o " + path("b.hpp") + " " + sample);
   EXPECT_EQ(read_file(path("a.hpp")), read_file(path("b.hpp")));
   EXPECT_EQ(read_file(path("a.json")), read_file(path("b.json")));
 }
@@ -59,50 +52,45 @@ TEST_F(TuneCommand, AProfileGivesWhatItsTraceGives) {
   std::vector<std::string> traces{sample};
 #if defined(ASHLAR_DROP_IN)
   const ended recorded =
-      ashlar("record -o " + path("run.atrace") + " -- " ASHLAR_PYTHON " -c 'print(dir())'");
-  ASSERT_EQ(recorded.status, 0) << recorded.said;
+      ashlar("record -o " + path("run.atrace") + " -- " ASHLAR_PYTHON " -c 'print(dir())'", 0);
   traces.push_back(path("run.atrace"));
 #endif
   const std::string profile = path("run.aprof");
   for (const std::string& trace : traces) {
-    ASSERT_EQ(ashlar("tune profile -o " + profile + " " + trace).status, 0);
+    done("tune profile -o " + profile + " " + trace);
     for (const char* options : {"", "--classes 4 --margin 10", "--align 64 --largest 2000"}) {
       const ended traced = ashlar(std::string("tune --resolution profile --certificate ") +
-                                  path("t.json") + " " + options + " " + trace);
-      ASSERT_EQ(traced.status, 0) << traced.said;
-      const ended profiled =
-          ashlar(std::string("tune -o ") + path("p.hpp") + " --rules " + options + " " + profile);
-      ASSERT_EQ(profiled.status, 0) << profiled.said;
-      EXPECT_NE(profiled.said.find("as profiles tell them apart"), std::string::npos);
+                                      path("t.json") + " " + options + " " + trace,
+                                  0);
+      const ended profiled = ashlar(
+          std::string("tune -o ") + path("p.hpp") + " --rules " + options + " " + profile, 0);
+      has(profiled.said, "as profiles tell them apart");
       EXPECT_EQ(claimed_in(path("p.json")), claimed_in(path("t.json"))) << options;
       const ended both = ashlar(std::string("tune --certificate ") + path("b.json") + " " +
-                                options + " " + trace + " " + profile);
-      ASSERT_EQ(both.status, 0) << both.said;
+                                    options + " " + trace + " " + profile,
+                                0);
       EXPECT_EQ(claimed_in(path("b.json")), claimed_in(path("t.json"))) << options;
       for (const char* certificate : {"t.json", "p.json", "b.json"}) {
-        const ended verified = ashlar("tune verify " + path(certificate));
-        EXPECT_EQ(verified.status, 0) << verified.said;
+        const ended verified = ashlar("tune verify " + path(certificate), 0);
       }
-      EXPECT_EQ(
-          ashlar("tune check --against " + path("p.json") + " " + trace + " " + profile).status, 0);
-      EXPECT_EQ(
-          ashlar("tune check --percent 50 --against " + path("p.json") + " " + profile).status, 1);
+      done("tune check --against " + path("p.json") + " " + trace + " " + profile);
+      done("tune check --percent 50 --against " + path("p.json") + " " + profile, 1);
     }
     const std::string heap = "tune --mode heap --certificate ";
-    ASSERT_EQ(ashlar(heap + path("t.json") + " " + trace).status, 0);
-    ASSERT_EQ(ashlar(heap + path("p.json") + " " + profile).status, 0);
+    done(heap + path("t.json") + " " + trace);
+    done(heap + path("p.json") + " " + profile);
     EXPECT_EQ(claimed_in(path("p.json")), claimed_in(path("t.json")));
   }
 }
 
 TEST_F(TuneCommand, WhatAProfileDoesNotHaveIsRefused) {
   const std::string profile = path("run.aprof");
-  ASSERT_EQ(ashlar("tune profile -o " + profile + " " + sample).status, 0);
+  done("tune profile -o " + profile + " " + sample);
   expect_refused("tune --borrow " + profile, "--borrow");
   expect_refused("tune --resolution exact " + profile, "--resolution exact");
   expect_refused("tune --resolution coarse " + sample, "--resolution: 'coarse'");
   expect_refused("tune --mode heap --resolution profile " + profile, "--resolution");
-  ASSERT_EQ(ashlar("tune --borrow --classes 3 -o " + path("b.hpp") + " " + sample).status, 0);
+  done("tune --borrow --classes 3 -o " + path("b.hpp") + " " + sample);
   expect_refused("tune check --against " + path("b.json") + " " + profile, "borrow");
   std::string damaged = read_file(profile);
   damaged[damaged.size() / 2] ^= 1;
@@ -112,7 +100,7 @@ TEST_F(TuneCommand, WhatAProfileDoesNotHaveIsRefused) {
 }
 
 TEST_F(TuneCommand, StatTellsOfAProfileWhatItTellsOfItsTrace) {
-  ASSERT_EQ(ashlar("tune profile -o " + path("run.aprof") + " " + sample).status, 0);
+  done("tune profile -o " + path("run.aprof") + " " + sample);
   const auto traced = nlohmann::json::parse(ashlar("report --text --json " + sample).said);
   const auto profiled =
       nlohmann::json::parse(ashlar("report --text --json " + path("run.aprof")).said);
@@ -130,43 +118,38 @@ TEST_F(TuneCommand, StatTellsOfAProfileWhatItTellsOfItsTrace) {
   EXPECT_EQ(deaths, profiled.at("deaths").get<std::uint64_t>());
   EXPECT_EQ(lived, deaths);
   EXPECT_EQ(profiled.at("runs"), 1);
-  const ended text = ashlar("report --text --rows 3 " + path("run.aprof"));
-  EXPECT_EQ(text.status, 0);
+  const ended text = ashlar("report --text --rows 3 " + path("run.aprof"), 0);
   for (const char* part : {"1 in", "births", "of one run", "size up to", ">= 1.07 s"})
-    EXPECT_NE(text.said.find(part), std::string::npos) << part << '\n' << text.said;
+    has(text.said, part);
 }
 
 // Pools of exact sizes: a step of the profile's sizes may be of two classes.
 TEST_F(TuneCommand, CheckTellsWhatAProfileCannot) {
-  ASSERT_EQ(ashlar("tune profile -o " + path("run.aprof") + " " + sample).status, 0);
-  ASSERT_EQ(ashlar("tune --classes 8 --align 8 -o " + path("p.hpp") + " " + sample).status, 0);
+  done("tune profile -o " + path("run.aprof") + " " + sample);
+  done("tune --classes 8 --align 8 -o " + path("p.hpp") + " " + sample);
   auto json = nlohmann::json::parse(read_file(path("p.json")));
   auto& classes = json["classes"];
   ASSERT_EQ(classes[6]["block_size"], 576);
   classes[6]["block_size"] = 568;  // of 545 to 576, which are one size of a profile
   write_file(path("p.json"), json.dump());
   const std::string check = "tune check --against " + path("p.json") + " " + path("run.aprof");
-  const ended checked = ashlar(check);
-  EXPECT_EQ(checked.status, 1) << checked.said;
-  EXPECT_NE(checked.said.find("perhaps too many"), std::string::npos) << checked.said;
-  EXPECT_NE(checked.said.find("--resolution profile"), std::string::npos) << checked.said;
+  const ended checked = ashlar(check, 1);
+  has(checked.said, "perhaps too many");
+  has(checked.said, "--resolution profile");
   classes[7]["capacity"] = 1000;
   write_file(path("p.json"), json.dump());
-  const ended enough = ashlar(check);
-  EXPECT_EQ(enough.status, 0) << enough.said;
-  EXPECT_NE(enough.said.find("at most"), std::string::npos) << enough.said;
+  has(done(check, 0), "at most");
   classes[7]["block_size"] = 700;  // of 673 to 704
   write_file(path("p.json"), json.dump());
-  const ended unserved = ashlar(check);
-  EXPECT_EQ(unserved.status, 1) << unserved.said;
-  EXPECT_NE(unserved.said.find("no class serves"), std::string::npos) << unserved.said;
-  EXPECT_NE(unserved.said.find("--resolution profile"), std::string::npos) << unserved.said;
+  const ended unserved = ashlar(check, 1);
+  has(unserved.said, "no class serves");
+  has(unserved.said, "--resolution profile");
 }
 
 TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {
   const ended tuned = ashlar("tune --mode heap -o " + path("c.classes") + " --certificate " +
-                             path("c.json") + " " + sample);
-  ASSERT_EQ(tuned.status, 0) << tuned.said;
+                                 path("c.json") + " " + sample,
+                             0);
   const auto json = nlohmann::json::parse(read_file(path("c.json")));
   EXPECT_LE(json.at("slack_bytes").at("at_peak").get<double>() +
                 json.at("slack_bytes").at("over_time").get<double>(),
@@ -179,9 +162,9 @@ TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {
   const ended wrong =
       (::setenv("ASHLAR_CONFIG", path("c.json").c_str(), 1), ashlar("run -- /bin/echo served"));
   ::unsetenv("ASHLAR_CONFIG");
-  EXPECT_NE(ran.said.find("served"), std::string::npos) << ran.said;
-  EXPECT_EQ(ran.said.find("is ignored"), std::string::npos) << ran.said;
-  EXPECT_NE(wrong.said.find("is ignored"), std::string::npos) << wrong.said;
+  has(ran.said, "served");
+  lacks(ran.said, "is ignored");
+  has(wrong.said, "is ignored");
   const auto statistics = nlohmann::json::parse(read_file(path("run.json"))).at("statistics");
   for (const auto& used : statistics.at("classes"))
     EXPECT_NE(std::find(json.at("block_sizes").begin(), json.at("block_sizes").end(),
@@ -189,10 +172,9 @@ TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {
               json.at("block_sizes").end())
         << used;
 #endif
-  ASSERT_EQ(ashlar("tune --mode heap -o " + path("c.hpp") + " " + sample).status, 0);
-  EXPECT_NE(read_file(path("c.hpp"))
-                .find("block_sizes[" + std::to_string(json.at("block_sizes").size()) + "]"),
-            std::string::npos);
+  done("tune --mode heap -o " + path("c.hpp") + " " + sample);
+  has(read_file(path("c.hpp")),
+      "block_sizes[" + std::to_string(json.at("block_sizes").size()) + "]");
 }
 
 TEST_F(TuneCommand, HeapModeRefusesWhatIsOfCapacities) {
@@ -206,68 +188,60 @@ TEST_F(TuneCommand, HeapModeRefusesWhatIsOfCapacities) {
 }
 
 TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {
-  ASSERT_EQ(ashlar("tune --classes 4 --largest 300 -o " + path("p.hpp") + " " + sample).status, 0);
+  done("tune --classes 4 --largest 300 -o " + path("p.hpp") + " " + sample);
   const std::string check = "tune check --against " + path("p.json") + " " + sample;
-  EXPECT_EQ(ashlar(check).status, 0);
-  const ended near = ashlar(check + " --percent 99");
-  EXPECT_EQ(near.status, 1);
-  EXPECT_NE(near.said.find("too many"), std::string::npos) << near.said;
-  EXPECT_EQ(near.said.find("cannot be told"), std::string::npos) << near.said;
+  done(check);
+  const ended near = ashlar(check + " --percent 99", 1);
+  has(near.said, "too many");
+  lacks(near.said, "cannot be told");
   write_file(path("t.txt"), "ashlar-trace-text 1\n1 1 malloc 0x1000 16\n");
-  ASSERT_EQ(ashlar("export --from-text " + path("t.txt") + " -o " + path("small")).status, 0);
+  done("export --from-text " + path("t.txt") + " -o " + path("small"));
   const std::string of_small =
       "tune check --percent 99 --against " + path("p.json") + " " + path("small");
-  EXPECT_EQ(ashlar(of_small).status, 0);
-  EXPECT_EQ(ashlar(of_small + " " + sample).status, 1);
+  done(of_small);
+  done(of_small + " " + sample, 1);
   auto json = nlohmann::json::parse(read_file(path("p.json")));
   json["largest"] = 100'000;  // the trace's larger requests count now, and no class serves them
   write_file(path("p.json"), json.dump());
-  const ended large = ashlar(check);
-  EXPECT_EQ(large.status, 1);
-  EXPECT_NE(large.said.find("no class serves"), std::string::npos) << large.said;
+  has(done(check, 1), "no class serves");
 }
 
 // Peaks that nobody saw: the exit status is all that a job of continuous integration looks at.
 TEST_F(TuneCommand, CheckOfAnInputThatIsNotWholeDoesNotPass) {
-  ASSERT_EQ(ashlar("tune -o " + path("p.hpp") + " " + sample).status, 0);
+  done("tune -o " + path("p.hpp") + " " + sample);
   const std::string check = "tune check --against " + path("p.json") + " ";
   const std::string whole = read_file(sample);
   write_file(path("cut"), whole.substr(0, whole.size() / 2));
-  const ended cut = ashlar(check + path("cut"));
-  EXPECT_EQ(cut.status, 1) << cut.said;
-  EXPECT_NE(cut.said.find("record again"), std::string::npos) << cut.said;
-  EXPECT_EQ(ashlar(check + path("cut") + " " + sample).status, 1);
-  ASSERT_EQ(ashlar("tune profile -o " + path("cut.aprof") + " " + path("cut")).status, 0);
-  EXPECT_EQ(ashlar(check + path("cut.aprof")).status, 1);
+  const ended cut = ashlar(check + path("cut"), 1);
+  has(cut.said, "record again");
+  done(check + path("cut") + " " + sample, 1);
+  done("tune profile -o " + path("cut.aprof") + " " + path("cut"));
+  done(check + path("cut.aprof"), 1);
   write_file(
       path("t.txt"),
       "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 malloc 0x1000 16\n2 1 lost 7\n");
-  ASSERT_EQ(ashlar("export --from-text " + path("t.txt") + " -o " + path("lost")).status, 0);
-  const ended lost = ashlar(check + path("lost"));
-  EXPECT_EQ(lost.status, 1) << lost.said;
-  EXPECT_NE(lost.said.find("7 events were lost"), std::string::npos) << lost.said;
+  done("export --from-text " + path("t.txt") + " -o " + path("lost"));
+  const ended lost = ashlar(check + path("lost"), 1);
+  has(lost.said, "7 events were lost");
 }
 
 TEST_F(TuneCommand, CheckOfPoolsThatBorrowDoesNotCallTooManyWhatFits) {
-  ASSERT_EQ(ashlar("tune --borrow --classes 5 -o " + path("p.hpp") + " " + sample).status, 0);
+  done("tune --borrow --classes 5 -o " + path("p.hpp") + " " + sample);
   const std::string check = "tune check --against " + path("p.json") + " " + sample;
-  const ended fits = ashlar(check);
-  EXPECT_EQ(fits.status, 0) << fits.said;
-  EXPECT_EQ(fits.said.find("too many"), std::string::npos) << fits.said;
-  EXPECT_NE(fits.said.find("borrows"), std::string::npos) << fits.said;
-  const ended half = ashlar(check + " --percent 50");
-  EXPECT_EQ(half.status, 1) << half.said;
-  EXPECT_NE(half.said.find("are not enough"), std::string::npos) << half.said;
+  const ended fits = ashlar(check, 0);
+  lacks(fits.said, "too many");
+  has(fits.said, "borrows");
+  has(done(check + " --percent 50", 1), "are not enough");
 }
 
 TEST_F(TuneCommand, PoolsThatSomebodyChangedToWhatCannotBeAreRefused) {
-  ASSERT_EQ(ashlar("tune --classes 3 -o " + path("p.hpp") + " " + sample).status, 0);
+  done("tune --classes 3 -o " + path("p.hpp") + " " + sample);
   auto json = nlohmann::json::parse(read_file(path("p.json")));
   std::swap(json["classes"][0], json["classes"][1]);
   write_file(path("swapped.json"), json.dump());
   expect_refused("tune check --against " + path("swapped.json") + " " + sample, "not sorted");
   expect_refused("replay --on " + path("swapped.json") + " " + sample, "not sorted");
-  ASSERT_EQ(ashlar("tune --mode heap --certificate " + path("heap.json") + " " + sample).status, 0);
+  done("tune --mode heap --certificate " + path("heap.json") + " " + sample);
   expect_refused("tune check --against " + path("heap.json") + " " + sample, "--mode heap");
   expect_refused("tune verify " + path("heap.json"), "static pools");
 }
@@ -320,39 +294,29 @@ TEST_F(TuneCommand, WhatARecordingLacksIsSaid) {
       path("t.txt"),
       "ashlar-trace-text 1\nheader options pools\nheader ticks_per_second 1000\n"
       "1 1 pool 0x1000 40 align=8\n2 1 refused 40 messages\n2 1 refused 41 \\e\n3 1 lost 7\n");
-  const ended written = ashlar("export --from-text " + path("t.txt") + " -o " + path("t.atrace"));
-  ASSERT_EQ(written.status, 0) << written.said;
+  const ended written =
+      ashlar("export --from-text " + path("t.txt") + " -o " + path("t.atrace"), 0);
   EXPECT_EQ(ashlar("export --format text " + path("t.atrace")).said, read_file(path("t.txt")));
   const std::string lacks = "7 events were lost, 2 requests found no block";
-  const ended tuned = ashlar("tune -o " + path("p.hpp") + " " + path("t.atrace"));
-  EXPECT_EQ(tuned.status, 0) << tuned.said;
-  EXPECT_NE(tuned.said.find(lacks), std::string::npos) << tuned.said;
+  const ended tuned = ashlar("tune -o " + path("p.hpp") + " " + path("t.atrace"), 0);
+  has(tuned.said, lacks);
   // So does what is written, and who verifies it.
-  EXPECT_NE(read_file(path("p.hpp")).find(lacks), std::string::npos);
-  const ended verified = ashlar("tune verify " + path("p.json"));
-  EXPECT_EQ(verified.status, 0) << verified.said;
-  EXPECT_NE(verified.said.find("recorded: " + path("t.atrace") + ": " + lacks), std::string::npos)
-      << verified.said;
-  ASSERT_EQ(ashlar("tune --mode heap -o " + path("c.classes") + " --certificate " + path("c.json") +
-                   " " + path("t.atrace"))
-                .status,
-            0);
-  EXPECT_NE(read_file(path("c.classes")).find(lacks), std::string::npos);
+  has(read_file(path("p.hpp")), lacks);
+  has(done("tune verify " + path("p.json"), 0), "recorded: " + path("t.atrace") + ": " + lacks);
+  done("tune --mode heap -o " + path("c.classes") + " --certificate " + path("c.json") + " " +
+       path("t.atrace"));
+  has(read_file(path("c.classes")), lacks);
   EXPECT_EQ(nlohmann::json::parse(read_file(path("c.json"))).at("inputs")[0].at("lost_events"), 7);
   const std::string in_pools = "requests for which a pool had no block";
-  EXPECT_NE(ashlar("report --text " + path("t.atrace")).said.find("2 " + in_pools),
-            std::string::npos);
+  has(ashlar("report --text " + path("t.atrace")).said, "2 " + in_pools);
 
   // Nor do profiles of it, and merged ones, forget that.
   const std::string profile = path("t.aprof");
-  ASSERT_EQ(ashlar("tune profile -o " + profile + " " + path("t.atrace")).status, 0);
-  ASSERT_EQ(ashlar("tune profile -o " + profile + " " + profile + " " + profile).status, 0);
-  EXPECT_NE(ashlar("report --text " + profile).said.find("4 " + in_pools), std::string::npos);
+  done("tune profile -o " + profile + " " + path("t.atrace"));
+  done("tune profile -o " + profile + " " + profile + " " + profile);
+  has(ashlar("report --text " + profile).said, "4 " + in_pools);
   EXPECT_EQ(nlohmann::json::parse(ashlar("report --text --json " + profile).said).at("refused"), 4);
-  const ended by_profile = ashlar("tune " + profile);
-  EXPECT_EQ(by_profile.status, 0) << by_profile.said;
-  EXPECT_NE(by_profile.said.find("4 requests found no block"), std::string::npos)
-      << by_profile.said;
+  has(done("tune " + profile, 0), "4 requests found no block");
 }
 
 // Nothing is left to choose pools for: what is missing in the trace is the reason.
@@ -360,12 +324,12 @@ TEST_F(TuneCommand, WhyNoRequestIsLeftIsSaid) {
   write_file(
       path("t.txt"),
       "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 free 0x1000\n2 1 free 0x2000\n");
-  ASSERT_EQ(ashlar("export --from-text " + path("t.txt") + " -o " + path("frees")).status, 0);
+  done("export --from-text " + path("t.txt") + " -o " + path("frees"));
   expect_refused("tune " + path("frees"), "no request is left");
   expect_refused("tune " + path("frees"), "2 blocks died that were born before the recording");
   write_file(path("t.txt"),
              "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 malloc 0x1000 100\n");
-  ASSERT_EQ(ashlar("export --from-text " + path("t.txt") + " -o " + path("large")).status, 0);
+  done("export --from-text " + path("t.txt") + " -o " + path("large"));
   expect_refused("tune --largest 64 " + path("large"), "larger than --largest");
 }
 
@@ -373,13 +337,10 @@ TEST_F(TuneCommand, WhyNoRequestIsLeftIsSaid) {
 TEST_F(TuneCommand, ATraceOfAnyNameIsTuned) {
   const std::string name = path("\xff\xfe.atrace");
   fs::copy_file(sample, name);
-  const ended tuned = ashlar("tune -o " + path("p.hpp") + " '" + name + "'");
-  ASSERT_EQ(tuned.status, 0) << tuned.said;
-  EXPECT_NE(read_file(path("p.hpp")).find("\xff\xfe.atrace"), std::string::npos);
-  const ended verified = ashlar("tune verify " + path("p.json") + " '" + name + "'");
-  EXPECT_EQ(verified.status, 0) << verified.said;
-  EXPECT_EQ(ashlar("tune --mode heap --certificate " + path("c.json") + " '" + name + "'").status,
-            0);
+  const ended tuned = ashlar("tune -o " + path("p.hpp") + " '" + name + "'", 0);
+  has(read_file(path("p.hpp")), "\xff\xfe.atrace");
+  const ended verified = ashlar("tune verify " + path("p.json") + " '" + name + "'", 0);
+  done("tune --mode heap --certificate " + path("c.json") + " '" + name + "'");
 }
 
 // Else the line behind it belonged to the comment.
@@ -387,11 +348,8 @@ TEST_F(TuneCommand, ABackslashAtANamesEndEndsNoComment) {
   const std::string name = path("x\\");
   fs::copy_file(sample, name);
   for (const char* mode : {"static", "heap"}) {
-    ASSERT_EQ(
-        ashlar(std::string("tune --mode ") + mode + " -o " + path("p.hpp") + " '" + name + "'")
-            .status,
-        0);
-    EXPECT_EQ(read_file(path("p.hpp")).find('\\'), std::string::npos) << mode;
+    done(std::string("tune --mode ") + mode + " -o " + path("p.hpp") + " '" + name + "'");
+    lacks(read_file(path("p.hpp")), "\\");
   }
 }
 
@@ -414,9 +372,9 @@ TEST_F(TuneCommand, NoOutputIsAnInputOrAnotherOutput) {
   expect_refused("tune -o " + made + " " + trace, "--certificate " + made);
   expect_refused("tune -o " + made + " --certificate " + made + " " + trace, "what -o writes");
   EXPECT_FALSE(fs::exists(made));
-  ASSERT_EQ(ashlar("tune --certificate " + made + " " + trace).status, 0);
+  done("tune --certificate " + made + " " + trace);
   expect_refused("replay --on " + made + " --json=" + made + " " + trace, "is an input");
-  EXPECT_EQ(ashlar("tune -o /dev/null --certificate /dev/null " + trace).status, 0);
+  done("tune -o /dev/null --certificate /dev/null " + trace);
 }
 
 // Nobody named the file beside the header.
@@ -426,35 +384,31 @@ TEST_F(TuneCommand, OnlyACertificateIsReplacedBesideTheHeader) {
   expect_refused(tune, "notes.json");
   EXPECT_EQ(read_file(path("notes.json")), R"({"precious": 1})");
   EXPECT_FALSE(fs::exists(path("notes.hpp")));
-  EXPECT_EQ(ashlar(tune + " --certificate " + path("c.json")).status, 0);
-  EXPECT_EQ(ashlar(tune + " --force --certificate " + path("notes.json")).status, 0);
-  EXPECT_EQ(ashlar(tune).status, 0);  // it is one now
+  done(tune + " --certificate " + path("c.json"));
+  done(tune + " --force --certificate " + path("notes.json"));
+  done(tune);  // it is one now
   write_file(path("notes.json"), "");
-  EXPECT_EQ(ashlar(tune).status, 0);
+  done(tune);
 }
 
 TEST_F(TuneCommand, WhatStandardOutputDoesNotTakeIsNoSuccess) {
   const std::string certificate = path("p.json");
-  ASSERT_EQ(ashlar("tune --certificate " + certificate + " " + sample).status, 0);
+  done("tune --certificate " + certificate + " " + sample);
   for (const std::string& words :
        {"report --text " + sample, "tune " + sample,
         "tune check --against " + certificate + " " + sample, "tune verify " + certificate,
         "replay -n 1 --on system " + sample, "export --format text " + sample,
         "report --json " + sample, std::string("compare --list"), std::string("--help")}) {
-    const ended result = ashlar(words + " 3>&1 >/dev/full 2>&3 3>&- #");
-    EXPECT_EQ(result.status, 1) << words << result.said;
-    EXPECT_NE(result.said.find("cannot write"), std::string::npos) << words << result.said;
+    has(done(words + " 3>&1 >/dev/full 2>&3 3>&- #", 1), "cannot write");
   }
 }
 
 TEST_F(TuneCommand, VerifyRefusesWhatIsNotSo) {
-  ASSERT_EQ(ashlar("tune --classes 2 -o " + path("p.hpp") + " " + sample).status, 0);
+  done("tune --classes 2 -o " + path("p.hpp") + " " + sample);
   auto json = nlohmann::json::parse(read_file(path("p.json")));
   json["total_bytes"] = json["total_bytes"].get<int>() + 1;
   write_file(path("p.json"), json.dump());
-  const ended result = ashlar("tune verify " + path("p.json"));
-  EXPECT_EQ(result.status, 1);
-  EXPECT_NE(result.said.find("refused"), std::string::npos) << result.said;
+  has(done("tune verify " + path("p.json"), 1), "refused");
   for (const char* text : {"nonsense", ""}) {
     write_file(path("none.json"), text);
     expect_refused("tune verify " + path("none.json"), "none.json: no certificate");

@@ -1,43 +1,104 @@
 #!/usr/bin/env python3
 """Looks at the page of `ashlar report` as its readers do: in a browser, by keyboard, on paper.
 
-Run: check_page.py ASHLAR [--planted]      --planted: with faults put into the page, each of which must be found.
+Run: page_test.py ASHLAR [--planted]      --planted: with faults put into the page, each of which must be found.
 Without Chromium (scripts/setup.sh browser) only the page's text is checked, and the exit status is 77.
 """
 import json
+import random
 import re
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import browser
-import run_files
+from browser import size, whole
 
 WIDTHS = [390, 1600]
 TURNS = [720, 901, 961]  # on both sides of where the page changes its shape
+EVENTS = 20_000
 
 
-def page_data(text: str) -> dict:
-    return json.loads(re.search(r'<script type="application/json" id="data">\n(.*?)\n</script>', text, re.S).group(1))
+def trace_lines() -> list[str]:
+    """A program with two threads that grows, works and shrinks; stacks, alignments, a waste, requests that a pool refused, a name
+    that would end a script."""
+    rng = random.Random(4)
+    lines = ["ashlar-trace-text 1", "header program /usr/bin/</script><b>parser",
+             "header arguments parser\\00</script>\\00",
+             "header ticks_per_second 1000000000", "header started 1700000000",
+             "module 0x1000 0x9000 0x0 /nowhere/parser"]
+    for number in range(1, 10):
+        lines.append(f"stack {number} {0x1000 + number * 16:#x} {0x2000 + number % 3 * 16:#x} 0x3000")
+    sizes = [16, 24, 40, 48, 72, 100, 160, 300, 1000, 4096, 30000, 200000]
+    live: list[int] = []
+    time, address = 0, 0x100000
+    for i in range(EVENTS):
+        time += rng.randrange(1, 20000)
+        growing = 0.75 if i < EVENTS * 0.4 else 0.5 if i < EVENTS * 0.8 else 0.2
+        thread = rng.randrange(1, 3)
+        if rng.random() < growing or not live:
+            size = int(rng.choices(sizes, weights=[1 / (n + 1) for n in range(len(sizes))])[0] * rng.uniform(0.7, 1))
+            address += 0x100000
+            aligned = " align=64" if rng.random() < 0.02 else ""
+            lines.append(f"{time} {thread} malloc {address:#x} {size}{aligned} stack={rng.randrange(1, 9)}")
+            live.append(address)
+        else:
+            dead = live.pop(rng.randrange(max(0, len(live) - 200), len(live)))
+            lines.append(f"{time} {thread} free {dead:#x}")
+        if i % 4 == 0:  # a temporary block, which is a finding
+            lines.append(f"{time} {thread} malloc 0x10000 64 stack=9")
+            lines.append(f"{time} {thread} free 0x10000")
+        if i % 1000 == 0:
+            lines.append(f"{time} {thread} refused 24 messages")
+        if i % 200 == 0:
+            lines.append(f"memory {time} {(i + 1) * 1000} 0")
+        if i == 8000:  # malloc's, a library, and what the program maps itself: malloc has little
+            lines.append(f"memory {time} 100000000 110000000 4 0x100000 {address + 0x100000:#x} 40000000 \\e "
+                         "1 0x0 0x0 10000000 </script><b>lib.so 4 0x0 0x0 50000000 V8")
+    return lines
 
 
-# Of each canvas: the share of its plot's pixels that were drawn on, the grid's lines left out.
-DRAWN = """[...document.querySelectorAll('.chart')].map(chart => {
-  const canvas = chart.querySelector('canvas'), over = chart.querySelector('.u-over');
-  const [c, o] = [canvas.getBoundingClientRect(), over.getBoundingClientRect()];
-  const scale = canvas.width / c.width;
-  const box = [(o.left - c.left) * scale, (o.top - c.top) * scale, o.width * scale, o.height * scale].map(Math.round);
-  const colour = getComputedStyle(document.documentElement).getPropertyValue('--grid').trim();  // #rrggbb
-  const grid = colour.slice(1).match(/../g).map(h => parseInt(h, 16));
-  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
-  copy.drawImage(canvas, 0, 0);
-  const pixels = copy.getImageData(...box).data;
-  let drawn = 0;
-  for (let i = 0; i < pixels.length; i += 4)
-    if (pixels[i + 3] > 100 && grid.some((g, k) => Math.abs(pixels[i + k] - g) > 3)) ++drawn;
-  return [chart.getAttribute('aria-label'), drawn / (pixels.length / 4)];
-})"""
+def spread(middle: float) -> dict:
+    return {"median": middle, "min": middle * 0.9, "max": middle * 1.2}
+
+
+ALLOCATORS = {"system": 1.0, "ashlar": 0.8, "jemalloc": 0.9}
+
+
+def pools() -> dict:
+    sizes = [(32, 3000), (80, 2500), (176, 900), (512, 500), (4096, 400), (30000, 100)]
+    return {"certificate": 2, "total_bytes": 4_000_000, "margin_percent": 10, "inputs": [{"file": "run.atrace"}],
+            "classes": [{"block_size": s, "alignment": 64 if s % 64 == 0 else 16, "capacity": c} for s, c in sizes]}
+
+
+def comparison() -> dict:
+    allocators = [{"name": n, "runs": 5, "failure": "", "wall_seconds": spread(1.3 * f), "cpu_seconds": spread(1.2 * f),
+                   "peak_rss_bytes": spread(int(50e6 * f))} for n, f in ALLOCATORS.items()]
+    allocators.append({"name": "broken", "runs": 0, "failure": "exit status 1"})
+    return {"report": "compare", "schema": 1, "label": "parser", "command": ["parser", "<big>.json"],
+            "allocators": allocators}
+
+
+def replay() -> dict:
+    def times(factor: float) -> dict:
+        names = ["p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "p99.99_ns", "longest_ns"]
+        return {"calls": 10000} | {n: int(20 * factor * 4 ** i) for i, n in enumerate(names)}
+    return {"report": "replay", "schema": 1, "trace": "run.atrace", "outcomes": [
+        {"on": n, "runs": 5, "failures": 0, "wall_seconds": spread(0.3 * f), "processor_seconds": spread(0.29 * f),
+         "peak_rss_bytes": spread(int(40e6 * f)), "latencies": {"malloc": times(f), "free": times(f * 0.7)}}
+        for n, f in ALLOCATORS.items()]}
+
+
+def make(command: browser.Command) -> tuple[Path, dict]:
+    """A small recorded run and what the other commands say of it. Returns: the page, and the data that --json prints beside it."""
+    command.record("run", trace_lines())
+    for name, content in {"pools": pools(), "compare": comparison(), "replay": replay()}.items():
+        (command.folder / f"{name}.json").write_text(json.dumps(content))
+    printed = command("report", "run.atrace", "--json", "-o", "page.html", "--pools", "pools.json", "--compare", "compare.json",
+                      "--replay", "replay.json")
+    page = command.folder / "page.html"
+    if browser.page_data(page.read_text()) != json.loads(printed):
+        raise SystemExit("the page's data are not what --json prints")
+    return page, json.loads(printed)
+
 
 TABLES = """Object.fromEntries([...document.querySelectorAll('table')].map(table => [table.caption.textContent,
   [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))]))"""
@@ -49,10 +110,6 @@ TILES = """Object.fromEntries([...document.querySelectorAll('#tiles > div')].map
 
 FINDINGS = """[...document.querySelectorAll('.findings li')].map(item =>
   [item.querySelector('h3').textContent, item.querySelector('.saving').textContent, item.querySelector('code').title])"""
-
-
-def whole(n: int) -> str:
-    return f"{n:,}"
 
 
 def same(cell: str, expected) -> bool:
@@ -242,13 +299,6 @@ def held_faults(b: browser.Browser, data: dict) -> list[str]:
         if told != live:
             return [f"held: point {p} has {told} bytes by site, and {live} live"]
 
-    def size(n: int) -> str:
-        units = ["B", "KiB", "MiB", "GiB"]
-        unit = 0
-        while n >= (1024 if unit == 0 else 1023.95):
-            n, unit = n / 1024, unit + 1
-        return f"{n:.0f} {units[unit]}" if n >= 100 or unit == 0 else f"{n:.1f} {units[unit]}"
-
     def expect(what: str, at: int, first: int, last: int) -> None:
         rows = b.evaluate(HELD)["rows"]
         lived = [(s["bytes"][at], s["bytes"][last] - s["bytes"][first]) for s in held["sites"]]
@@ -277,14 +327,6 @@ def held_faults(b: browser.Browser, data: dict) -> list[str]:
     b.press("0")
     b.settle()
     expect("of all again", at, 0, last)
-    return faults
-
-
-def chart_faults(b: browser.Browser, where: str) -> list[str]:
-    charts = b.evaluate(DRAWN)
-    faults = [f"{where}: chart '{name}' is blank" for name, drawn in charts if drawn < 0.002]
-    if len(charts) != 13:
-        faults.append(f"{where}: {len(charts)} charts, not 13")
     return faults
 
 
@@ -331,64 +373,47 @@ def keyboard_faults(b: browser.Browser) -> list[str]:
 
 def print_faults(b: browser.Browser, folder: Path) -> list[str]:
     """On paper: light whatever the screen is, and no table of a thousand rows."""
-    b.pdf(folder / "page.pdf")
-    text = (folder / "page.pdf").read_bytes()
-    pages = len(re.findall(rb"/Type\s*/Page\b", text))
-    faults = [] if 2 <= pages <= 12 else [f"print: {pages} pages"]
-    b.evaluate("dispatchEvent(new Event('beforeprint'))")
-    if b.evaluate("document.documentElement.dataset.theme") != "light":
-        faults.append("print: not light")
+    faults = browser.paper_faults(b, folder, 2, 12)
     if b.evaluate("[...document.querySelectorAll('main details')].some(d => !d.open)"):
         faults.append("print: a short table is closed")
     b.evaluate("dispatchEvent(new Event('afterprint'))")
     return faults
 
 
-def bad_input_faults(ashlar: str, folder: Path) -> list[str]:
+def bad_input_faults(command: browser.Command) -> list[str]:
     """Whatever cannot be read: status 2, a message that names it, and the page that was there stays, even
     with --force."""
+    folder = command.folder
     whole_trace = (folder / "run.atrace").read_bytes()
     (folder / "damaged.atrace").write_bytes(whole_trace[:200] + b"damage" + whole_trace[206:])
     (folder / "foreign.atrace").write_text("no trace at all")
     (folder / "empty").write_bytes(b"")
     (folder / "old.html").write_text("the page of yesterday")
-    nobody = json.loads((folder / "compare.json").read_text()) | {"allocators": []}
-    (folder / "nobody.json").write_text(json.dumps(nobody))
-    cases = [["damaged.atrace"], ["foreign.atrace"], ["empty"], ["nonesuch.atrace"],
-             ["run.atrace", "--pools", "compare.json"], ["run.atrace", "--compare", "empty"],
-             ["run.atrace", "--compare", "nobody.json"],
-             ["run.atrace", "--replay", "nonesuch.json"]]
-
-    def report(*arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run([ashlar, "report", "-o", *arguments], cwd=folder, capture_output=True, text=True)
-    faults = []
-    for arguments in cases:
-        ended = report("old.html", "--force", *arguments)
-        if ended.returncode != 2 or arguments[-1] not in ended.stderr:
-            faults.append(f"bad input {arguments}: status {ended.returncode}, {ended.stderr!r}")
-    ended = report("nonesuch/a.html", "run.atrace")
-    if ended.returncode != 2 or "nonesuch/a.html" not in ended.stderr:
-        faults.append(f"an output that cannot be written: status {ended.returncode}, {ended.stderr!r}")
+    (folder / "nobody.json").write_text(json.dumps(comparison() | {"allocators": []}))
+    old = ("old.html", "--force")
+    cases = [(*old, "damaged.atrace"), (*old, "foreign.atrace"), (*old, "empty"), (*old, "nonesuch.atrace"),
+             (*old, "run.atrace", "--pools", "compare.json"), (*old, "run.atrace", "--compare", "empty"),
+             (*old, "run.atrace", "--compare", "nobody.json"), (*old, "run.atrace", "--replay", "nonesuch.json"),
+             ("run.atrace", "-o", "nonesuch/a.html")]
+    said = [command("report", "-o" if words[0] == "old.html" else "--force", *words, status=2) for words in cases]
+    faults = [f"bad input {words}: {text!r}" for words, text in zip(cases, said) if words[-1] not in text]
     if (folder / "old.html").read_text() != "the page of yesterday" or list(folder.glob("old.html.*")):
         faults.append("bad input: the page that was there did not stay")
     return faults
 
 
-def bare_page_faults(b: browser.Browser, ashlar: str, folder: Path) -> list[str]:
+def bare_page_faults(b: browser.Browser, command: browser.Command) -> list[str]:
     """Without other files, of a trace without stacks, or without an event and begun at a time that no calendar has, or with
     its end cut off: what there is."""
-    plain = [line.split(" stack=")[0] for line in run_files.trace_text().splitlines() if not line.startswith("stack ")]
-    cut = (folder / "run.atrace").read_bytes()
-    (folder / "cut.atrace").write_bytes(cut[:len(cut) - 40])
+    plain = [line.split(" stack=")[0] for line in trace_lines() if not line.startswith("stack ")]
+    cut = (command.folder / "run.atrace").read_bytes()
+    (command.folder / "cut.atrace").write_bytes(cut[:len(cut) - 40])
+    command.record("plain", plain)
+    command.record("none", plain[:1] + [f"header started {2**64 - 1}"])
     faults = []
-    none = plain[:1] + [f"header started {2**64 - 1}"]
-    for name, lines, charts in (("plain", plain, 5), ("none", none, 0), ("cut", None, 2)):
-        if lines is not None:
-            (folder / "bare.txt").write_text("\n".join(lines) + "\n")
-            subprocess.run([ashlar, "export", "--from-text", "bare.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
-        command = [ashlar, "report", f"{name}.atrace", "-o", f"{name}.html"]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
-        b.open(folder / f"{name}.html", 1280)
+    for name, charts in (("plain", 5), ("none", 0), ("cut", 2)):
+        command("report", f"{name}.atrace", "-o", f"{name}.html")
+        b.open(command.folder / f"{name}.html", 1280)
         have = b.evaluate("document.querySelectorAll('.chart').length")
         if have != charts:
             faults.append(f"trace '{name}': {have} charts, not {charts}")
@@ -408,7 +433,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
             if b.evaluate("document.querySelectorAll('#tuning .chart').length") != 0:
                 faults.append(f"{where}: what is for those who tune is drawn before it is asked for")
             open_tuning(b)
-            faults += chart_faults(b, where)
+            faults += browser.chart_faults(b, where, 13)
             if b.evaluate("document.documentElement.dataset.theme") != theme:
                 faults.append(f"{where}: the page does not follow the system's colours")
             for part in (width, *(w for w in TURNS if w < width)):
@@ -421,7 +446,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
     b.settle()
     if b.evaluate("document.documentElement.dataset.theme") != "light":
         faults.append("the switch does not make it light")
-    faults += chart_faults(b, "switched to light")
+    faults += browser.chart_faults(b, "switched to light", 13)
     b.evaluate("document.querySelector('input[name=theme][value=system]').click()")
     tables = b.evaluate(TABLES)
     faults += table_faults(tables, data) + memory_faults(tables, data) + tile_faults(b.evaluate(TILES), data)
@@ -464,49 +489,14 @@ PLANTS = [{
 }]
 
 
-def missed_plants(b: browser.Browser, page: Path, data: dict, folder: Path) -> int:
-    text, missed = page.read_text(), 0
-    for batch in PLANTS:
-        planted = text
-        for name, (old, new, _) in batch.items():
-            if old not in planted:
-                print(f"cannot plant {name}: '{old}' is not in the page")
-                return 1
-            planted = planted.replace(old, new)
-        page.write_text(planted)
-        try:
-            faults = faults_of(b, page, data, folder, [400])
-        except browser.BrowserError as error:
-            faults = [f"the browser: {error}"] + b.problems
-        for name, (_, _, word) in batch.items():
-            found = next((f for f in faults if word in f), None)
-            print(f"{'found' if found else 'NOT FOUND'}: {name}: {(found or str(faults))[:150]}")
-            missed += found is None
-    return missed
-
-
-def main() -> int:
-    ashlar, planted = str(Path(sys.argv[1]).resolve()), "--planted" in sys.argv[2:]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        page, data = run_files.make(ashlar, folder)
-        text = page.read_text()
-        if page_data(text) != data:
-            print("the page's data are not what --json prints")
-            return 1
-        program = browser.find()
-        if program is None:
-            print("no Chromium, so only the page's text was looked at (scripts/setup.sh browser)")
-            return 77
-        with browser.Browser(program) as b:
-            if not planted:
-                faults = bad_input_faults(ashlar, folder) + faults_of(b, page, data, folder, WIDTHS)
-                b.problems.clear()
-                faults += bare_page_faults(b, ashlar, folder) + b.problems
-                print("\n".join(faults) or "the page is right")
-                return 1 if faults else 0
-            return 1 if missed_plants(b, page, data, folder) else 0
+def look(b: browser.Browser, command: browser.Command, made: tuple[Path, dict], planted: bool) -> list[str]:
+    page, data = made
+    if planted:
+        return browser.missed_plants(b, page, PLANTS, lambda page: faults_of(b, page, data, command.folder, [400]))
+    faults = bad_input_faults(command) + faults_of(b, page, data, command.folder, WIDTHS)
+    b.problems.clear()
+    return faults + bare_page_faults(b, command) + b.problems
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    browser.test_pages(make, look)

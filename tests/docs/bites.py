@@ -1,12 +1,28 @@
 #!/usr/bin/env python3
-"""Proof that check_docs.py bites: in a small tree each planted fault must be found, and named.
+"""Proof that check_docs.py and run_tutorials.py bite: in a small tree, and in small pages, each planted fault must be found, and
+named; right ones have to pass.
 
-Run: check_docs_bites.py CHECK_DOCS.PY
+Run: bites.py CHECK_DOCS.PY | RUN_TUTORIALS.PY
 """
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+CHECK = sys.argv[1]
+
+
+def differences(planted, run) -> list[str]:
+    """planted: name, what run() takes, the exit status, and what must be told."""
+    faults = []
+    for name, tree, status, told in planted:
+        got, text = run(*tree)
+        if got != status or told not in text:
+            faults.append(f"{name}: exit status {got}, expected {status} and '{told}' in:\n{text}")
+    return faults
+
+
+# ---- check_docs.py -----------------------------------------------------------------------------------------
 
 EXAMPLE = """\
 int main() {
@@ -27,7 +43,7 @@ DRAWING = """\
 QUOTE = "<!-- from examples/a.cpp -->\n```cpp\nint stones = 2;\n// ...\n  ++stones;\n```\n"
 
 
-def run(check: str, page: str, drawing: str = DRAWING, files: dict[str, str] | None = None) -> tuple[int, str]:
+def run_check(page: str, drawing: str = DRAWING, files: dict[str, str] | None = None) -> tuple[int, str]:
     """The check's exit status and text for a tree with this page, this drawing and these files."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
@@ -46,12 +62,11 @@ def run(check: str, page: str, drawing: str = DRAWING, files: dict[str, str] | N
         }.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
-        done = subprocess.run([sys.executable, check, folder], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, CHECK, folder], capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout + done.stderr
 
 
-def main() -> int:
-    check = sys.argv[1]
+def faults_of_check() -> list[str]:
     right = [
         QUOTE,
         QUOTE + "`core/bits.hpp`, `<ashlar/core/bits.hpp>`, `bits.hpp`, `examples/*.cpp`, `and/or`\n",
@@ -116,27 +131,68 @@ def main() -> int:
     names["a setting that nobody is told of"] = (
         {"ashlar/core/bits.cpp": 'find("ASHLAR_NEW");', "docs/statistics.md": ""}, "no word of ASHLAR_NEW")
     told = {"docs/page.md": "`my_stones`, `core_main`, `os_unfair_lock`, `size_of_X`\n```\nmy_stones\n```\n"}
-    failed = 0
-    for page in right:
-        status, text = run(check, page)
-        if status != 0:
-            failed += 1
-            print(f"a right page is refused:\n{page}{text}")
-    planted = [(what, (page,), message) for what, (page, message) in wrong.items()]
-    planted += [(what, (QUOTE, drawing), message) for what, (drawing, message) in drawings.items()]
-    planted += [(what, (QUOTE, DRAWING, files), message) for what, (files, message) in rooms.items()]
-    planted += [(what, (QUOTE, DRAWING, files), message) for what, (files, message) in names.items()]
-    if run(check, QUOTE, DRAWING, told)[0] != 0:
-        failed += 1
-        print(f"right names are refused: {run(check, QUOTE, DRAWING, told)[1]}")
-    for what, tree, message in planted:
-        status, text = run(check, *tree)
-        if status != 1 or message not in text:
-            failed += 1
-            print(f"{what}: exit status {status}, expected 1 and '{message}' in:\n{text}")
-    print(f"{len(right)} right pages, {len(planted)} planted faults, {failed} not as expected")
-    return 1 if failed else 0
+    planted = [("a right page", (page,), 0, "") for page in right]
+    planted += [("right names", (QUOTE, DRAWING, told), 0, "")]
+    planted += [(what, (page,), 1, message) for what, (page, message) in wrong.items()]
+    planted += [(what, (QUOTE, drawing), 1, message) for what, (drawing, message) in drawings.items()]
+    planted += [(what, (QUOTE, DRAWING, files), 1, message) for what, (files, message) in (rooms | names).items()]
+    return differences(planted, run_check)
+
+
+# ---- run_tutorials.py --------------------------------------------------------------------------------------
+
+def console(text: str) -> str:
+    return f"```console\n{text}\n```\n"
+
+
+RIGHT = {
+    "output": console("$ echo one\none\n$ echo two\ntwo"),
+    "no output": console("$ true"),
+    "both streams, in their order": console("$ echo one; echo two >&2; echo three\none\ntwo\nthree"),
+    "a longer command": console("$ echo one \\\n  two\none two"),
+    "any lines": console("$ seq 9\n1\n...\n8\n9\n$ seq 2\n1\n2\n..."),
+    "what varies": "<!-- varies: \\d+ ms -->\n" + console("$ echo it took 17 ms\nit took 3 ms"),
+    "a file": "<!-- file a.txt -->\n```text\nhello\n```\n" + console("$ cat a.txt\nhello"),
+    "an example": "<!-- from examples/x/a.c -->\n```c\nint a;\n```\n" + console("$ cat a.c\nint a;"),
+    "part of an example is no file": "<!-- from examples/x/a.c -->\n```c\nint a;\n// ...\n```\n" + console("$ ls"),
+    "what was done before": "<!-- run: echo before >b -->\n" + console("$ cat b\nbefore"),
+    "a folder of its own": console('$ ls -A\n$ [ "$(ls -A "$HOME")" = "" ]'),
+    "a status that is shown": console('$ false || echo "status $?"\nstatus 1'),
+    "progress that is written over": console("$ printf '1 %%\\r\\033[K2 %%\\r\\033[K'; echo done\ndone"),
+    "a program that it needs": "<!-- needs: sh -->\n" + console("$ true"),
+    "a block that is no session": "```\n$ false\n```\n" + console("$ true"),
+}
+WRONG = {
+    "another output": (console("$ echo one\ntwo"), "prints something else"),
+    "output that is not shown": (console("$ echo one"), "prints something else"),
+    "output that does not come": (console("$ true\none"), "prints something else"),
+    "a line too many": (console("$ seq 3\n1\n2"), "prints something else"),
+    "any lines, but not the last": (console("$ seq 9\n1\n...\n7"), "prints something else"),
+    "what varies has another shape": ("<!-- varies: \\d+ ms -->\n" + console("$ echo 17 s\n3 ms"), "something else"),
+    "a status": (console("$ false"), "status 1"),
+    "a status behind right output": (console("$ echo one; exit 3\none"), "status 3"),
+    "a program that is not there": (console("$ no-such-program\n..."), "status 127"),
+    "what was done before fails": ("<!-- run: false -->\n" + console("$ true"), "status 1"),
+    "no command": ("# A page\n```\n$ true\n```\n", "nothing was tested"),
+}
+
+
+SKIPPED = "<!-- needs: sh no-such-program -->\n" + console("$ false")
+
+
+def faults_of_tutorials() -> list[str]:
+    def run_page(text: str) -> tuple[int, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder, "page.md")
+            page.write_text(text)
+            done = subprocess.run([sys.executable, CHECK, folder, "-", str(page)], capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout + done.stderr
+    return differences([*((name, (text,), 0, "as it says") for name, text in RIGHT.items()),
+                        *((name, (text,), 1, told) for name, (text, told) in WRONG.items()),
+                        ("a page that is skipped", (SKIPPED,), 77, "for want of no-such-program")], run_page)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    found = faults_of_tutorials() if CHECK.endswith("tutorials.py") else faults_of_check()
+    print("\n".join(found) or "all as expected")
+    sys.exit(bool(found))
