@@ -13,6 +13,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/errno_keeper.hpp>
 #include <ashlar/os/page_calls.hpp>
@@ -58,13 +59,14 @@ bool system_space::purge(void* p, std::size_t bytes) noexcept {
     return drop_pages(p, bytes);
   if (known == advice::is_ignored) return renew(p, bytes);
   auto* const word = static_cast<volatile unsigned*>(p);
+  detail::tell_looking();  // blocks that a tool has been told are freed may lie there
   const unsigned before = *word;
   *word = 1;
-  if (!drop_pages(p, bytes)) {
-    *word = before;
-    return false;
-  }
-  const bool follows = *word == 0;
+  const bool dropped = drop_pages(p, bytes);
+  const bool follows = dropped && *word == 0;
+  if (!dropped) *word = before;
+  detail::tell_looked();
+  if (!dropped) return false;
   dont_need.store(follows ? advice::is_followed : advice::is_ignored, std::memory_order_relaxed);
   return follows || renew(p, bytes);
 }

@@ -16,6 +16,7 @@
 #include <SizeBasedArena.h>
 
 #include <ashlar/adapt/asan_report.hpp>
+#include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/adapt/xmalloc.h>
 #include <ashlar/compat/growing_pool_set.hpp>
@@ -224,6 +225,7 @@ void proper_use_of_the_process_heap() {
     }
     xfree(zeros);
   }
+  ashlar_trim();
 }
 // Then the heap has keys in blocks that rest.
 void proper_use_among_threads() {
