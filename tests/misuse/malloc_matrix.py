@@ -19,22 +19,37 @@ import sys
 
 import malloc_cells
 import malloc_record
-import page
 
 PAGE = malloc_cells.ROOT / "results/misuse-malloc.md"
+
+
+def part(page: str, name: str) -> list[str]:
+    """The lines between `<!-- matrix: name -->` and `<!-- end -->`."""
+    begin, end = f"<!-- matrix: {name} -->\n", "<!-- end -->"
+    _, mark, rest = page.partition(begin)
+    if not mark or end not in rest:
+        sys.exit(f"matrix: the page has no part '{begin.strip()}' ... '{end}'")
+    return rest.partition(end)[0].splitlines()
+
+
+def replace_part(page: str, name: str, lines: list[str]) -> str:
+    """The page with other lines there."""
+    begin = f"<!-- matrix: {name} -->\n"
+    old = "".join(line + "\n" for line in part(page, name))
+    return page.replace(begin + old, begin + "\n".join(lines) + "\n", 1)
 
 
 def page_from_record(text: str, table: dict) -> str:
     outcomes, versions = malloc_record.read(table)
     ours, peers = ([a["name"] for a in table[kind] if a.get("in_page", True)] for kind in ("ours", "peers"))
-    text = page.replace_part(text, "malloc words", malloc_record.words_lines())
+    text = replace_part(text, "malloc words", malloc_record.words_lines())
     every = [a["name"] for kind in ("ours", "peers") for a in table[kind]]
     for name, lines in (
             ("malloc", lambda now: malloc_record.table_lines(table, outcomes, ours + peers, now)),
             ("malloc caught", lambda now: malloc_record.caught_lines(table, outcomes, every, now)),
             ("malloc versions", lambda now: malloc_record.versions_lines(peers, versions, now))):
-        now = [line.strip("|").split("|") for line in page.part(text, name)]
-        text = page.replace_part(text, name, lines(now))
+        now = [line.strip("|").split("|") for line in part(text, name)]
+        text = replace_part(text, name, lines(now))
     return text
 
 
