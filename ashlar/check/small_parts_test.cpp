@@ -132,12 +132,4 @@ TEST(CheckedBlocks, WhatNoMemoryCanServeEmptiesNoQueue) {
   checks.end();
 }
 
-TEST(CheckedBlocks, UnknownAddressesAreTheHeaps) {
-  full_check checks;
-  checks.start({.stack_depth = 0});
-  small_heap of;
-  int other = 0;
-  EXPECT_FALSE(detail::deallocate_checked(checks, handle{&of}, &other, "test"));
-}
-
 }  // namespace

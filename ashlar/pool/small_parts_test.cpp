@@ -279,10 +279,10 @@ TEST(PoolExhaustion, UpstreamLendsOneBlockAtATime) {
   fixed_pool<up> pool({32, 32}, bytes, up(source));
   std::vector<void*> blocks;
   for (int i = 0; i < 10; ++i) blocks.push_back(pool.allocate());
-  EXPECT_EQ(source.pieces, 10 - pool.capacity());
+  EXPECT_EQ(source.pieces.size(), 10 - pool.capacity());
   for (void* p : blocks) EXPECT_TRUE(is_aligned(p, 32));
   for (void* p : blocks) pool.deallocate(p);
-  EXPECT_EQ(source.pieces, 0u);
+  EXPECT_EQ(source.pieces.size(), 0u);
 }
 
 TEST(PoolExhaustionDeathTest, StopNamesThePool) {
