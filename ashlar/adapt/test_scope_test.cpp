@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tests/support/extent.hpp>
 #include <tests/support/in_child.hpp>
 #include <tests/support/sanitizers.hpp>
 #include <thread>
@@ -219,7 +220,7 @@ TEST(TestScope, CountsBesideForksOfOtherThreads) {
   if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer's forks may hang";
   std::atomic<bool> done{false};
   std::thread forks([&] {
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < support::times(100); ++i) {
       const pid_t child = ::fork();
       if (child == 0) ::_exit(0);
       ::waitpid(child, nullptr, 0);
@@ -254,7 +255,7 @@ TEST(TestScope, CountsNothingOfWhatOtherThreadsFreedBesideAFork) {
   });
   const counted scope;
   while (large == 0) std::this_thread::yield();
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < support::times(200); ++i) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(0);
     ::waitpid(child, nullptr, 0);

@@ -78,7 +78,9 @@ def measured_again(allocators: list[malloc_cells.Allocator], programs: pathlib.P
 
 def check(table: dict, observed: malloc_cells.Outcomes) -> int:
     names = {a["name"] for a in table["ours"]}
-    recorded = {key: cell for key, cell in malloc_record.read(table)[0].items() if key[0] in names}
+    checked = set(malloc_cells.faults_checked(table))
+    recorded = {key: cell for key, cell in malloc_record.read(table)[0].items()
+                if key[0] in names and key[1] in checked}
     lines = malloc_record.differences(recorded, observed)
     if lines:
         lines.append(f"{len(lines)} of {len(observed)} cells differ; where the change is meant: make misuse")
@@ -104,8 +106,8 @@ def main() -> int:
     allocators = malloc_cells.peers(table) if options.accept_peers else malloc_cells.ours(table, options.libraries)
     if options.only and not options.check:
         allocators = [a for a in allocators if a.name in options.only]
-    observed = malloc_cells.measure_all(allocators, malloc_cells.faults(table), options.programs.resolve(),
-                                        options.rounds)
+    which = malloc_cells.faults_checked(table) if options.check else malloc_cells.faults(table)
+    observed = malloc_cells.measure_all(allocators, which, options.programs.resolve(), options.rounds)
     if lines := broken(observed):
         sys.exit("\n".join(f"misuse: {line}" for line in lines))
     if options.check:
