@@ -1,6 +1,6 @@
-// Random programs over every kind of arena (tests/model/arenas.cpp), against a model that is a list
+// Random programs over every kind of arena (tests/model/arenas.hpp), against a model that is a list
 // of blocks.
-#include <tests/model/subject.hpp>
+#include <tests/model/arenas.hpp>
 #include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 // What breaks is thrown (model::broken).
 TEST(AnyArena, RandomProgramsAgreeWithTheModel) {
-  for (const model::kind& kind : model::arena_kinds()) {
+  for (const model::kind& kind : model::arenas::all()) {
     for (std::uint64_t seed = 0; seed < support::times(200u); ++seed) {
       SCOPED_TRACE(testing::Message() << kind.name << ", seed " << seed);
       model::sequence operations(seed, 0);
