@@ -22,7 +22,8 @@ inline request heap_request(draw& d, const style& s) {
   }
   if (d.one_in(16)) {
     support::random_source more = d.source();
-    r.alignment = more.chance(98) ? std::size_t{1} << more.below(10) : random_alignment(more);
+    r.alignment = more.chance(98) ? std::size_t{1} << more.below(more.chance(80) ? 10 : 17)
+                                  : random_alignment(more);
   }
   return r;
 }
