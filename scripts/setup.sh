@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
-# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs site
+# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart docs site
 # packages wheel coverage ports torture bare-metal browser shells recording uplot fleet
 set -euo pipefail
 
@@ -13,7 +13,6 @@ declare -A packages=(
   [peers]="g++ cmake ninja-build"
   [cargo]="cargo-web"  # of any origin will do; Debian's package of that name is older than the registry's protocol
   [chart]="python3 python3-matplotlib"
-  [misuse]="libboost-dev libfoonathan-memory-dev"
   [docs]="doxygen python3"
   [site]="python3 python3-venv"  # MkDocs itself comes from PyPI, into a folder of build/ (scripts/site.py)
   [packages]="dpkg-dev file gzip lintian"

@@ -1,12 +1,10 @@
 // The process heap as a standard allocator.
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <new>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
 #include <tests/support/sanitizers.hpp>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -93,32 +91,6 @@ TYPED_TEST(CheckedAllocator, IsXmallocsKin) {
   allocator<long, TypeParam> a;
   xfree(a.allocate(5));
   a.deallocate(static_cast<long*>(xmalloc(5 * sizeof(long))), 5);
-}
-
-TYPED_TEST(CheckedAllocator, ReusesTheBlockFreedLast) {
-  allocator<std::uint64_t, TypeParam> a;
-  std::uint64_t* const p = a.allocate(1);
-  a.deallocate(p, 1);
-  EXPECT_EQ(a.allocate(1), p);
-  a.deallocate(p, 1);
-}
-
-TEST(Allocator, ServesManyThreads) {
-  std::vector<std::thread> threads;
-  for (std::uint64_t seed = 10; seed < 14; ++seed) {
-    threads.emplace_back([seed] {
-      support::random_source random(seed);
-      std::list<std::uint64_t, allocator<std::uint64_t>> list;
-      for (int i = 0; i < 20'000; ++i) {
-        if (random.chance(60) || list.empty())
-          list.push_back(seed);
-        else
-          list.pop_front();
-      }
-      for (const std::uint64_t v : list) REQUIRE(v == seed);
-    });
-  }
-  for (std::thread& t : threads) t.join();
 }
 
 TEST(Allocator, BothKindsShareTheHeap) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tests/support/extent.hpp>
 #include <tests/support/in_child.hpp>
 #include <tests/support/sanitizers.hpp>
 #include <thread>
@@ -148,26 +149,6 @@ TEST(TestScope, CountsAReallocAsAnAllocationAndAFree) {
   EXPECT_EQ(scope.now().live_blocks, 0u);
 }
 
-TEST(TestScope, Nests) {
-  const counted outer;
-  void* const a = xmalloc(10);
-  {
-    const counted inner;
-    void* const b = xmalloc(20);
-    xfree(a);
-    EXPECT_EQ(inner.now().allocations, 1u);
-    EXPECT_EQ(inner.now().frees, 1u);
-    EXPECT_EQ(inner.now().other_frees, 1u);
-    EXPECT_EQ(inner.now().peak_bytes, 20u);
-    EXPECT_EQ(outer.now().peak_bytes, 30u);
-    EXPECT_EQ(outer.now().other_frees, 0u);
-    xfree(b);
-    EXPECT_EQ(inner.now().live_blocks, 0u);
-  }
-  EXPECT_EQ(outer.now().allocations, 2u);
-  EXPECT_EQ(outer.now().frees, 2u);
-}
-
 TEST(TestScope, IsOfItsThreadAlone) {
   ASSERT_TRUE(thread_hits());
   void* freed_there = nullptr;
@@ -239,7 +220,7 @@ TEST(TestScope, CountsBesideForksOfOtherThreads) {
   if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer's forks may hang";
   std::atomic<bool> done{false};
   std::thread forks([&] {
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < support::times(100); ++i) {
       const pid_t child = ::fork();
       if (child == 0) ::_exit(0);
       ::waitpid(child, nullptr, 0);
@@ -274,7 +255,7 @@ TEST(TestScope, CountsNothingOfWhatOtherThreadsFreedBesideAFork) {
   });
   const counted scope;
   while (large == 0) std::this_thread::yield();
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < support::times(200); ++i) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(0);
     ::waitpid(child, nullptr, 0);

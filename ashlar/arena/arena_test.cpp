@@ -5,7 +5,7 @@
 #include <new>
 #include <span>
 #include <string>
-#include <thread>
+#include <tests/support/shared_blocks.hpp>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -151,18 +151,6 @@ TEST(Arena, WithoutStorageHasNoBlocks) {
   none.reset();
   EXPECT_EQ(none.trim(), 0u);
   EXPECT_FALSE(none.owns(&none));
-}
-
-TEST(Arena, GivesBackTheTopmostBlockOnly) {
-  static_arena<256> memory;
-  void* const a = memory.allocate(10, 1);
-  void* const b = memory.allocate(20, 1);
-  memory.deallocate(nullptr, 10);
-  memory.deallocate(a, 10, 1);
-  EXPECT_EQ(memory.used_bytes(), 30u);
-  memory.deallocate(b, 20, 1);
-  EXPECT_EQ(memory.used_bytes(), 10u);
-  EXPECT_EQ(memory.allocate(5, 1), b);
 }
 
 TEST(Arena, StrictlyLastInFirstOutLeavesNothingOverAllChunks) {
@@ -440,15 +428,6 @@ TEST(Arena, MovesWithBlocksAndMarkers) {
   EXPECT_EQ(a.used_bytes(), 8u);
 }
 
-TEST(Arena, MoreThanTheStorageIsAlignedForIsAlignedAtRunTimeToo) {
-  static_arena<4096> memory;
-  for (std::size_t alignment = 1; alignment <= 1024; alignment *= 2) {
-    asm volatile("" : "+r"(alignment));  // so that the compiler does not know it
-    static_cast<void>(memory.allocate(1, 1));
-    ASSERT_TRUE(is_aligned(memory.allocate(1, alignment), alignment));
-  }
-}
-
 // ---- figures ----
 
 TEST(Arena, Counts) {
@@ -654,32 +633,11 @@ TYPED_TEST_SUITE(SharedArena, locks);
 TYPED_TEST(SharedArena, ThreadsNeverShareABlock) {
   test_source source;
   growing<TypeParam> memory({.first_chunk_bytes = 512}, {&source});
-  constexpr std::size_t per_thread = 3000;
-  std::vector<unsigned char*> blocks[4];
-  {
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < 4; ++t) {
-      threads.emplace_back([&, t] {
-        for (std::size_t i = 0; i < per_thread; ++i) {
-          auto* const p = static_cast<unsigned char*>(memory.allocate(1 + i % 40, 1));
-          std::memset(p, static_cast<int>(t), 1 + i % 40);
-          blocks[t].push_back(p);
-          if (i % 5 == 0) {
-            auto* const q = static_cast<unsigned char*>(memory.allocate(9, 1));
-            std::memset(q, 0xee, 9);
-            memory.deallocate(q, 9, 1);
-          }
-        }
-      });
-    }
-    for (std::thread& t : threads) t.join();
-  }
-  for (unsigned t = 0; t < 4; ++t) {
-    for (std::size_t i = 0; i < per_thread; ++i) {
-      for (std::size_t k = 0; k < 1 + i % 40; ++k) ASSERT_EQ(blocks[t][i][k], t);
-    }
-  }
-  EXPECT_EQ(memory.stats().allocations, 4 * (per_thread + per_thread / 5));
+  // Only what is topmost when it is freed goes back.
+  const std::size_t got = support::share_blocks(
+      {.threads = 4, .size_most = 40}, [&](std::size_t size) { return memory.allocate(size, 1); },
+      [&](void* p, std::size_t size) { memory.deallocate(p, size, 1); });
+  EXPECT_EQ(memory.stats().allocations, got);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <tests/support/require.hpp>
 #include <vector>
 
 namespace ashlar_test {
@@ -23,6 +24,12 @@ struct test_source {
   std::size_t largest_allowed = static_cast<std::size_t>(-1);
   std::size_t bytes_allowed = static_cast<std::size_t>(-1);
 
+  /// Returns: the piece at `p`; all zero: there is none.
+  [[nodiscard]] piece piece_at(const void* p) const noexcept {
+    for (const piece& each : pieces)
+      if (each.at == p) return each;
+    return {};
+  }
   void* allocate(std::size_t size, std::size_t alignment) noexcept {
     ++calls;
     if (size > largest_allowed || size > bytes_allowed - bytes) return nullptr;
@@ -45,6 +52,14 @@ struct test_source {
     }
     ++wrong;
   }
+};
+
+/// The same, which ends the process where not all came back as it was given.
+struct checked_source : test_source {
+  explicit checked_source(std::size_t allowed = static_cast<std::size_t>(-1)) {
+    bytes_allowed = allowed;
+  }
+  ~checked_source() { REQUIRE(pieces.empty() && wrong == 0); }
 };
 
 /// The handle that an arena keeps.

@@ -9,8 +9,8 @@
 #include <new>
 #include <stdexcept>
 #include <tests/support/sanitizers.hpp>
+#include <tests/support/shared_blocks.hpp>
 #include <tests/support/single_step.hpp>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -257,27 +257,10 @@ TEST(ChunkSizedAllocator, whose_an_address_is_is_no_search_of_all_sizes) {
 // ---- threads and misuse ----
 
 TEST(ChunkSizedAllocator, any_number_of_threads) {
-  ChunkSizedAllocator<50, 32, 64, 128> chunks;
-  const auto work = [&chunks](int tag) {
-    std::vector<std::pair<unsigned char*, std::size_t>> live;
-    for (int i = 0; i < 20'000; ++i) {
-      const std::size_t size = 1 + static_cast<std::size_t>(i * 37 % 150);
-      auto* const p = static_cast<unsigned char*>(chunks.allocate(size));
-      std::memset(p, tag, size);
-      live.emplace_back(p, size);
-      if (live.size() > 60) {
-        const auto [q, n] = live[live.size() / 2];
-        if (q[0] != tag || q[n - 1] != tag) std::abort();
-        chunks.deallocate(q);
-        live[live.size() / 2] = live.back();
-        live.pop_back();
-      }
-    }
-    for (const auto& [p, n] : live) chunks.deallocate(p);
-  };
-  std::thread other(work, 1);
-  work(2);
-  other.join();
+  ChunkSizedAllocator<10, 32, 64, 128> chunks;
+  support::share_blocks(
+      {.held_most = 20, .size_most = 150}, [&](std::size_t size) { return chunks.allocate(size); },
+      [&](void* p, std::size_t) { chunks.deallocate(p); });
   EXPECT_TRUE(chunks.audit());
 }
 

@@ -5,20 +5,17 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <tests/support/shared_blocks.hpp>
 #include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 
 #include "MemManager.h"
 
 namespace {
-
-using ashlar::is_aligned;
 
 /// A class with operators of its own, as the classic's users wrote them: they must be the ones
 /// used.
@@ -92,21 +89,6 @@ TEST(MemManager, new_works_for_a_type_without_operators) {
   ::operator delete(b, pool);
 }
 
-TEST(MemManager, all_slots_serve_and_the_next_is_bad_alloc) {
-  MemManager<std::uint64_t, 1000> pool;
-  std::vector<void*> slots;
-  for (int i = 0; i < 1000; ++i) slots.push_back(pool.Allocate());
-  for (std::size_t i = 1; i < slots.size(); ++i) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(slots[i]),
-              reinterpret_cast<std::uintptr_t>(slots[i - 1]) + sizeof(std::uint64_t));
-  }
-  EXPECT_THROW((void)pool.Allocate(), std::bad_alloc);
-  for (void* p : slots) pool.Deallocate(p);
-  pool.Deallocate(nullptr);
-  EXPECT_EQ(pool.Allocate(), slots.back());
-  pool.Deallocate(slots.back());
-}
-
 TEST(MemManager, the_exhaustion_policy_is_a_parameter) {
   MemManager<int, 1, ashlar::exhaustion::null> pool;
   static_assert(noexcept(pool.Allocate()));
@@ -116,33 +98,12 @@ TEST(MemManager, the_exhaustion_policy_is_a_parameter) {
   pool.Deallocate(p);
 }
 
-TEST(MemManager, over_aligned_types_are_aligned) {
-  struct alignas(128) wide {
-    char bytes[130];
-  };
-  MemManager<wide, 5> pool;
-  wide* objects[5];
-  for (wide*& w : objects) {
-    w = new (pool) wide;
-    EXPECT_TRUE(is_aligned(w, 128));
-  }
-  for (wide* w : objects) pool.destroy(w);
-}
-
 TEST(MemManager, a_lock_makes_it_thread_safe) {
-  MemManager<std::uint64_t, 64, std::mutex> pool;
-  const auto work = [&] {
-    for (int i = 0; i < 20'000; ++i) {
-      auto* const p = static_cast<std::uint64_t*>(pool.Allocate());
-      *p = reinterpret_cast<std::uintptr_t>(p);
-      if (*p != reinterpret_cast<std::uintptr_t>(p)) std::abort();
-      pool.Deallocate(p);
-    }
-  };
-  std::thread other(work);
-  work();
-  other.join();
-  EXPECT_EQ(pool.stats().allocations, 40'000u);
+  MemManager<std::uint64_t, 16, std::mutex, ashlar::exhaustion::null> pool;
+  const std::size_t got = support::share_blocks(
+      {.size_most = sizeof(std::uint64_t)}, [&](std::size_t) { return pool.Allocate(); },
+      [&](void* p, std::size_t) { pool.Deallocate(p); });
+  EXPECT_EQ(pool.stats().allocations, got);
   EXPECT_TRUE(pool.audit());
 }
 

@@ -1,7 +1,6 @@
 // Tests of memory_pool_allocator.h, among them the uses that its document tried.
 #include "memory_pool_allocator.h"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -13,13 +12,12 @@
 #include <string>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
-#include <thread>
+#include <tests/support/shared_blocks.hpp>
 #include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/counting.hpp>
 #include <ashlar/core/lock_policy.hpp>
@@ -127,29 +125,6 @@ TEST(MemoryPoolAllocator, allocators_of_one_bound_share_their_blocks_and_others_
   larger.deallocate(other, 1);
 }
 
-TEST(MemoryPoolAllocator, over_aligned_types_are_aligned) {
-  struct alignas(16) two {
-    double x, y;
-  };
-  struct alignas(64) line {
-    char bytes[64];
-  };
-  std::list<two, Allocator<two>> twos;
-  std::vector<line, Allocator<line>> lines;
-  std::list<line, Allocator4096<line>> nodes;
-  for (int i = 0; i < 100; ++i) {
-    twos.emplace_back();
-    EXPECT_TRUE(ashlar::is_aligned(&twos.back(), 16));
-    nodes.emplace_back();
-    EXPECT_TRUE(ashlar::is_aligned(&nodes.back(), 64));
-    lines.emplace_back();
-    EXPECT_TRUE(ashlar::is_aligned(lines.data(), 64));
-  }
-}
-
-template <class T>
-using alloc = Allocator<T>;
-
 TEST(MemoryPoolAllocator, a_program_may_define_the_name_of_the_documents_tests) {
   std::list<int, MyAllocator<int>> list = {2, 1};
   list.sort();
@@ -168,19 +143,6 @@ TEST(MemoryPoolAllocator, a_handler_that_only_logs_is_called_once) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(MemoryPoolAllocator, vectors_resized_as_in_the_extreme_case) {
-  // Half of the vectors shrink to what the other half then needs.
-  std::vector<std::vector<int, Allocator1024<int>>> vectors(200);
-  for (std::size_t i = 0; i < vectors.size(); ++i) vectors[i].assign(i % 2 == 0 ? 128 : 32, 1);
-  for (std::size_t i = 0; i < vectors.size(); i += 2) {
-    vectors[i].resize(64);
-    vectors[i].shrink_to_fit();
-  }
-  for (std::size_t i = 1; i < vectors.size(); i += 2) vectors[i].resize(64, 2);
-  for (std::size_t i = 0; i < vectors.size(); ++i) {
-    EXPECT_EQ(std::accumulate(vectors[i].begin(), vectors[i].end(), 0), i % 2 == 0 ? 64 : 96);
-  }
-}
 TEST(MemoryPoolAllocator, containers_give_everything_back) {
   const std::size_t before = bytes_in_use();
   {
@@ -207,20 +169,10 @@ TEST(MemoryPoolAllocator, policies_have_lists_of_their_own) {
 }
 
 TEST(MemoryPoolAllocator, threads_share_it) {
-  std::vector<std::thread> threads;
-  std::atomic<long> sum{0};
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
-      std::list<int, alloc<int>> values;
-      for (int round = 0; round < 20; ++round) {
-        for (int i = 0; i < 500; ++i) values.push_back(i);
-        for (int i = 0; i < 400; ++i) values.pop_front();
-      }
-      sum += static_cast<long>(values.size());
-    });
-  }
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(sum, 4 * 20 * 100);
+  support::share_blocks(
+      {.threads = 4, .size_most = 128},
+      [](std::size_t size) { return Allocator<char>().allocate(size); },
+      [](void* p, std::size_t size) { Allocator<char>().deallocate(static_cast<char*>(p), size); });
   EXPECT_TRUE((ashlar::compat::the_refill_lists<128, 8>.audit()));
 }
 

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
-#include <random>
 #include <string>
-#include <thread>
+#include <tests/support/shared_blocks.hpp>
 #include <utility>
 #include <vector>
 
@@ -138,63 +137,11 @@ TYPED_TEST(XmallocPools, ReallocStaysWhereItsClassIsRightAndLeavesALargerOne) {
   pools.deallocate(q);
 }
 
-TYPED_TEST(XmallocPools, RandomProgramsKeepEveryByte) {
-  auto& pools = this->under_test;
-  struct held {
-    unsigned char* p;
-    size_t size;
-    unsigned char fill;
-  };
-  std::vector<held> blocks;
-  std::mt19937 engine(20250101);
-  const auto random = [&engine] { return static_cast<unsigned>(engine()); };
-  for (int step = 0; step < 20'000; ++step) {
-    const unsigned action = random() % 3;
-    if (action == 0 && blocks.size() < 18) {
-      const size_t size = random() % 768;
-      const auto fill = static_cast<unsigned char>(random());
-      if (auto* p = static_cast<unsigned char*>(pools.allocate(size))) {
-        std::memset(p, fill, size);
-        blocks.push_back({p, size, fill});
-      }
-    } else if (!blocks.empty()) {
-      held& block = blocks[random() % blocks.size()];
-      for (size_t i = 0; i < block.size; ++i) ASSERT_EQ(block.p[i], block.fill);
-      if (action == 1) {
-        const size_t size = random() % 767 + 1;
-        if (auto* p = static_cast<unsigned char*>(pools.reallocate(block.p, size))) {
-          for (size_t i = 0; i < std::min(size, block.size); ++i) ASSERT_EQ(p[i], block.fill);
-          std::memset(p, block.fill, size);
-          block = {p, size, block.fill};
-        }
-      } else {
-        pools.deallocate(block.p);
-        block = blocks.back();
-        blocks.pop_back();
-      }
-    }
-    ASSERT_EQ(pools.pools().stats().blocks_in_use(), blocks.size());
-  }
-  ASSERT_TRUE(pools.pools().audit());
-  for (const held& block : blocks) pools.deallocate(block.p);
-}
-
 TYPED_TEST(XmallocPools, ThreadsShareThem) {
   auto& pools = this->under_test;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&pools, t] {
-      for (unsigned i = 0; i < 5'000; ++i) {
-        const size_t size = (i * 37 + static_cast<unsigned>(t)) % 400;
-        auto* const p = static_cast<unsigned char*>(pools.allocate(size));
-        if (p == nullptr) continue;  // static pools may be empty now
-        std::memset(p, t, size);
-        for (size_t k = 0; k < size; ++k) ASSERT_EQ(p[k], t);
-        pools.deallocate(p);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  support::share_blocks(
+      {.threads = 4}, [&](size_t size) { return pools.allocate(size); },
+      [&](void* p, size_t) { pools.deallocate(p); });
   EXPECT_EQ(pools.pools().stats().blocks_in_use(), 0u);
   EXPECT_TRUE(pools.pools().audit());
 }
@@ -293,20 +240,6 @@ constexpr bool takes_what_its_blocks_take(size_t bytes) {
 static_assert(takes_what_its_blocks_take<blocks<396, 32>>(396 * 32));
 static_assert(takes_what_its_blocks_take<blocks<396, 20>, blocks<768, 10>, blocks<4096, 32>>(
     20 * 396 + 10 * 768 + 32 * 4096));
-
-TEST(StaticXmalloc, MayHaveMoreThanFifteenSizes) {
-  static ashlar::static_xmalloc<blocks<16, 1>, blocks<32, 1>, blocks<48, 1>, blocks<64, 1>,
-                                blocks<80, 1>, blocks<96, 1>, blocks<112, 1>, blocks<128, 1>,
-                                blocks<144, 1>, blocks<160, 1>, blocks<176, 1>, blocks<192, 1>,
-                                blocks<208, 1>, blocks<224, 1>, blocks<240, 1>, blocks<256, 1>,
-                                blocks<272, 1>>
-      pools;
-  for (size_t size = 16; size <= 272; size += 16) {
-    void* const p = pools.allocate(size);
-    ASSERT_NE(p, nullptr) << size;
-    EXPECT_EQ(pools.usable_size(p), size);
-  }
-}
 
 TEST(StaticXmalloc, OverAlignedRequestsGoToAClassThatIsSoAligned) {
   static ashlar::static_xmalloc<blocks<64, 2>, blocks<256, 2, 128>> pools;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <tests/support/heap_stats.hpp>
 #include <tests/support/test_heap.hpp>
@@ -23,26 +22,6 @@ using test::space_call;
 using test::stats_of;
 using test::test_heap;
 using cache = test_heap::cache;
-
-TEST(Heap, InstancesAreIndependent) {
-  const auto a = std::make_unique<test_heap>();
-  const auto b = std::make_unique<test_heap>();
-  cache* in_a = a->attach();
-  cache* in_b = b->attach();
-  std::vector<void*> blocks;
-  for (std::size_t size : {0u, 16u, 500u, 32'768u, 100'000u})
-    blocks.push_back(allocate(*a, *in_a, size));
-  EXPECT_EQ(stats_of(*b, in_b).total.bytes_in_use, 0u);
-  void* other = allocate(*b, *in_b, 500);
-  EXPECT_EQ(stats_of(*b, in_b).total.bytes_in_use, 512u);
-  EXPECT_DEATH(static_cast<void>(a->usable_size(other, "realloc")), "was not allocated here");
-  EXPECT_DEATH(deallocate(*a, *in_a, other), "was not allocated here");
-  for (void* block : blocks) deallocate(*a, *in_a, block);
-  EXPECT_EQ(stats_of(*a, in_a).total.bytes_in_use, 0u);
-  EXPECT_EQ(stats_of(*b, in_b).total.bytes_in_use, 512u);
-  a->audit();
-  b->audit();
-}
 
 TEST(Heap, IsUsableBeforeItsStart) {
   const auto h = std::make_unique<test_heap>();
@@ -70,45 +49,6 @@ TEST(Heap, StartsOnceAndTriesAgainWhenRefused) {
     EXPECT_NE(h->allocate_uncached(1), nullptr);
     if (started && n > 20) break;
   }
-}
-
-TEST(Heap, EveryClassIsServedWithoutACache) {
-  const auto h = std::make_unique<test_heap>();
-  cache* watching = h->attach();
-  for (std::size_t i = 1; i < class_count; ++i) {
-    const auto c = static_cast<class_index>(i);
-    const std::size_t size = detail::standard_classes.block_size(c);
-    std::map<void*, unsigned char> live;
-    for (int k = 0; k < 150; ++k) {
-      void* block = h->allocate_uncached(c);
-      ASSERT_NE(block, nullptr);
-      ASSERT_TRUE(is_aligned(block, block_granule));
-      ASSERT_EQ(h->usable_size(block, "test"), size);
-      const auto mark = static_cast<unsigned char>(k + 1);
-      ASSERT_TRUE(live.emplace(block, mark).second) << "one block for two owners";
-      std::memset(block, mark, size);
-    }
-    const ashlar_class_stats s = stats_of(*h).classes[i - 1];
-    EXPECT_EQ(s.blocks_in_use, 150u);
-    EXPECT_EQ(s.allocations - s.frees, 150u);
-    // One is freed by somebody who has a cache, the others as they came.
-    for (const auto& [block, mark] : live) {
-      const std::vector<unsigned char> written(size, mark);
-      ASSERT_EQ(std::memcmp(block, written.data(), size), 0);
-      if (block == live.begin()->first)
-        deallocate(*h, *watching, block);
-      else
-        h->deallocate_uncached(block, "free");
-    }
-    EXPECT_EQ(stats_of(*h, watching).classes[i - 1].blocks_in_use, 0u);
-  }
-  bool zeroed = false;
-  h->deallocate_uncached(h->allocate_large(100'000, 1, zeroed), "free");
-  EXPECT_EQ(stats_of(*h, watching).total.bytes_in_use, 0u);
-  h->detach(watching);
-  h->trim();
-  EXPECT_EQ(stats_of(*h).total.committed_bytes, 0u);
-  h->audit();
 }
 
 TEST(Heap, WithoutACacheExhaustionIsNullAndMemoryComesBack) {

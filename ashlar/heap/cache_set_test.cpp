@@ -104,7 +104,10 @@ TEST(CacheSet, KeepsEightSpareOnesAndAllWhileItIsSealed) {
   const std::size_t bytes_each = f.space.live_bytes() / all.size();
   for (thread_cache* c : all) f.detach(c);
   EXPECT_EQ(f.space.live_bytes(), 8 * bytes_each);
-  for (thread_cache*& c : all) c = f.attach();
+  const std::uint64_t calls = f.space.calls();
+  for (std::size_t i = 0; i < 8; ++i) all[i] = f.attach();
+  EXPECT_EQ(f.space.calls(), calls) << "spare ones cost no system call";
+  for (std::size_t i = 8; i < all.size(); ++i) all[i] = f.attach();
   f.space.seal(true);
   for (thread_cache* c : all) f.detach(c);
   EXPECT_EQ(f.space.live_bytes(), 12 * bytes_each) << "releasing would be a system call";

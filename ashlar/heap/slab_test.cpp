@@ -82,22 +82,6 @@ std::uint32_t index_of(slab_fixture& f, const char* block) {
       static_cast<std::size_t>(block - f.base()));
 }
 
-TEST(Slab, TakesBlocksBackInAnyOrder) {
-  std::mt19937_64 random(1);
-  for (std::size_t i = 1; i < class_count; ++i) {
-    const auto c = static_cast<class_index>(i);
-    slab_fixture f(c);
-    std::vector<char*> blocks = take(f, standard_classes.shapes[c].blocks);
-    if (random() % 2 == 0) std::shuffle(blocks.begin(), blocks.end(), random);
-    for (std::size_t done = 0; done != blocks.size(); ++done) {
-      ASSERT_TRUE(put_block(f.slab, index_of(f, blocks[done])));
-      ASSERT_EQ(f.slab.free_blocks, done + 1);
-    }
-    ASSERT_EQ(f.set_bits(), f.slab.free_blocks);
-    ASSERT_EQ(take(f, standard_classes.shapes[c].blocks).size(), standard_classes.shapes[c].blocks);
-  }
-}
-
 TEST(Slab, RandomTakesAndPutsAgreeWithASetOfFreeBlocks) {
   std::mt19937_64 random(2);
   for (const class_index c : {class_index{1}, class_index{3}, class_index{11}, class_index{40},

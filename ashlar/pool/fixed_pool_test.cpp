@@ -9,6 +9,7 @@
 #include <tests/support/expects.hpp>
 #include <tests/support/fixed_pools.hpp>
 #include <tests/support/live_blocks.hpp>
+#include <tests/support/shared_blocks.hpp>
 #include <tests/support/type_lists.hpp>
 #include <utility>
 #include <vector>
@@ -151,6 +152,31 @@ TYPED_TEST(AnyPool, FreeingNullDoesNothing) {
   EXPECT_TRUE(setup.pool.audit());
 }
 
+// ---- threads ----
+
+template <class Setup>
+class SharedPool : public testing::Test {};
+using shared = support::types<
+    testing::Types<on_storage<spin_lock, check::full<3>>, on_storage<interrupt_mask<test_port>>,
+                   on_storage<lock_free<std::uint32_t>, check::none>, on_one_piece<lock_free<>>,
+                   on_slabs<std::mutex>>,
+    testing::Types<on_storage<std::mutex>, on_storage<spin_lock>, on_storage<lock_free<>>>>;
+TYPED_TEST_SUITE(SharedPool, shared);
+
+TYPED_TEST(SharedPool, ThreadsNeverShareABlock) {
+  TypeParam setup({32, 8}, 11);  // sometimes empty
+  auto& pool = setup.pool;
+  const std::size_t got = share_blocks(
+      {.held_most = 5, .size_most = 32}, [&](std::size_t) { return pool.try_allocate(); },
+      [&](void* p, std::size_t) { pool.deallocate(p); });
+  EXPECT_TRUE(pool.audit());
+  const pool_stats s = pool.stats();
+  EXPECT_EQ(s.allocations, got);
+  EXPECT_EQ(s.frees, s.allocations);
+  EXPECT_EQ(s.blocks_in_use, 0u);
+  EXPECT_LE(s.peak_in_use, pool.capacity());
+}
+
 // ---- storage: too small, misaligned, huge ----
 
 TEST(FixedPool, AlignsInsideTheCallersStorageAtEveryOffset) {
@@ -220,7 +246,7 @@ TEST(FixedPool, HugeBlocksNeverBecomeTinyOnes) {
       ASSERT_EQ(grown.try_allocate(), nullptr);
       fixed_pool<test_source_ref> one({SIZE_MAX - less, alignment}, heap_pool{1}, {&source});
       ASSERT_EQ(one.capacity(), 0u);
-      ASSERT_EQ(source.pieces, 0u);
+      ASSERT_EQ(source.pieces.size(), 0u);
     }
   }
 }
@@ -233,7 +259,7 @@ TEST(FixedPool, HugeCountsNeverWrap) {
     EXPECT_EQ(pool.try_allocate(), nullptr);
     EXPECT_EQ(fixed_pool<>::storage_bytes({64, 8}, count), SIZE_MAX);
   }
-  EXPECT_EQ(source.pieces, 0u);
+  EXPECT_EQ(source.pieces.size(), 0u);
 }
 
 TEST(FixedPoolDeathTest, AlignmentMustBeAPowerOfTwo) {

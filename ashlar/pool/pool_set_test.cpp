@@ -1,7 +1,5 @@
-#include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -9,49 +7,28 @@
 #include <string>
 #include <tests/support/expects.hpp>
 #include <tests/support/live_blocks.hpp>
+#include <tests/support/shared_blocks.hpp>
 #include <tests/support/type_lists.hpp>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/arena/test_source.hpp>
 #include <ashlar/pool/pool_set.hpp>
 
 namespace {
 
 using namespace ashlar;
+using ashlar_test::test_source;
+using source_ref = ashlar_test::test_source_ref;
 
-/// A page source on aligned operator new that remembers what it lent, and that may refuse.
-struct test_source {
-  std::map<void*, std::pair<std::size_t, std::size_t>> pieces;
-  bool refuses = false;
-
-  void* allocate(std::size_t size, std::size_t alignment) noexcept {
-    if (refuses) return nullptr;
-    void* const p = ::operator new(size, std::align_val_t{alignment}, std::nothrow);
-    std::memset(p, 0xEE, size);
-    pieces[p] = {size, alignment};
-    return p;
-  }
-  void deallocate(void* p, std::size_t size, std::size_t alignment) noexcept {
-    EXPECT_EQ(pieces.at(p), std::pair(size, alignment)) << "given back as it was got";
-    pieces.erase(p);
-    ::operator delete(p, std::align_val_t{alignment});
-  }
-};
-/// The same as a value.
-struct source_ref {
-  test_source* source;
-  void* allocate(std::size_t n, std::size_t a) noexcept { return source->allocate(n, a); }
-  void deallocate(void* p, std::size_t n, std::size_t a) noexcept { source->deallocate(p, n, a); }
-};
 /// A source that finds the size by itself, as a heap does.
 struct heap_like : test_source {
   using test_source::deallocate;
   void deallocate(void* p) noexcept {
-    const auto [size, alignment] = pieces.at(p);
-    deallocate(p, size, alignment);
+    const piece lent = piece_at(p);
+    deallocate(p, lent.size, lent.alignment);
   }
 };
 
@@ -176,20 +153,6 @@ TEST(PoolSet, ConstantRequestsAreServedByTheSameClasses) {
   EXPECT_EQ(set.try_allocate(1, SIZE_MAX / 2 + 1), nullptr);
   EXPECT_TRUE(set.audit());
   EXPECT_EQ(set.stats().blocks_in_use(), 0u);
-}
-
-// The classic chunks never used a block for a request of exactly its size, never used one again,
-// and static blocks of 396 bytes put every second one at 4 modulo 8.
-TEST(PoolSet, ExactFitsAreUsedAndReusedAndEveryBlockIsAligned) {
-  static_pool_set<blocks<396, 7>, blocks<768, 5>, spill::never> set;
-  for (int round = 0; round < 3; ++round) {
-    std::vector<void*> all;
-    while (void* p = set.try_allocate(opaque(std::size_t{396}))) all.push_back(p);
-    EXPECT_EQ(all.size(), 7u);
-    for (void* p : all) EXPECT_TRUE(is_aligned(p, strict));
-    for (void* p : all) set.deallocate(p);
-  }
-  EXPECT_EQ(set.stats().classes[1].peak_in_use, 0u);
 }
 
 TEST(PoolSet, AnEmptyClassIsServedByLargerOnesOrNot) {
@@ -319,30 +282,6 @@ TYPED_TEST(AnySet, RandomProgramsAgreeWithTheModel) {
   }
 }
 
-TYPED_TEST(AnySet, BlocksOfAllClassesAreDistinct) {
-  TypeParam setup;
-  using set_type = typename TypeParam::set_type;
-  std::map<std::uintptr_t, std::size_t> taken;
-  for (std::size_t c = 0; c < set_type::class_count; ++c) {
-    for (std::size_t i = 0; i < set_type::block_count(c); ++i) {
-      void* const p = setup.set.try_allocate(set_type::block_size(c), set_type::block_alignment(c));
-      ASSERT_NE(p, nullptr);
-      ASSERT_EQ(class_of_block(setup.set, p), c);
-      std::memset(p, 0x77, set_type::block_size(c));
-      taken[reinterpret_cast<std::uintptr_t>(p)] = set_type::block_size(c);
-    }
-  }
-  EXPECT_EQ(setup.set.try_allocate(1, 1), nullptr);
-  std::uintptr_t end = 0;
-  for (const auto& [at, bytes] : taken) {
-    EXPECT_GE(at, end) << "blocks overlap";
-    end = at + bytes;
-  }
-  EXPECT_EQ(setup.set.stats().bytes_in_use(), setup.set.stats().capacity_bytes());
-  for (const auto& [at, bytes] : taken) setup.set.deallocate(reinterpret_cast<void*>(at));
-  EXPECT_TRUE(setup.set.audit());
-}
-
 // ---- before main ----
 
 constinit static_pool_set<blocks<16, 4>, blocks<64, 4>, std::mutex> early_set;
@@ -363,32 +302,32 @@ TEST(PoolSet, TakesOnePieceAndGivesItBack) {
     pool_set<blocks<16, 100>, blocks<400, 50, 64>, source_ref> set(source_ref{&source});
     using set_type = decltype(set);
     ASSERT_EQ(source.pieces.size(), 1u);
-    EXPECT_EQ(source.pieces.begin()->second,
-              std::pair(set_type::piece_bytes, set_type::piece_alignment));
+    EXPECT_EQ(source.pieces[0].size, set_type::piece_bytes);
+    EXPECT_EQ(source.pieces[0].alignment, set_type::piece_alignment);
     EXPECT_GE(set_type::piece_alignment, 64u);
     EXPECT_TRUE(set.has_memory());
     while (set.try_allocate(1) != nullptr) {
     }
     EXPECT_EQ(source.pieces.size(), 1u);
   }
-  EXPECT_TRUE(source.pieces.empty());
+  EXPECT_TRUE(source.pieces.empty() && source.wrong == 0);
 }
 
 // 22 MB of pools neither fit a stack nor should be touched to be empty.
 TEST(PoolSet, ALargeOneIsNotWrittenBeforeItsUse) {
   test_source source;
   pool_set<blocks<64, 100'000>, blocks<396, 40'000>, source_ref> set(source_ref{&source});
-  const auto* const bytes = static_cast<const unsigned char*>(source.pieces.begin()->first);
-  const std::size_t size = source.pieces.begin()->second.first;
+  const auto* const bytes = static_cast<const unsigned char*>(source.pieces[0].at);
+  const std::size_t size = source.pieces[0].size;
   EXPECT_GT(size, 22'000'000u);
   std::size_t written = 0;
-  for (std::size_t i = 0; i < size; ++i) written += bytes[i] != 0xEE;
+  for (std::size_t i = 0; i < size; ++i) written += bytes[i] != 0xcd;
   EXPECT_LE(written, 2 * 8 * word);
 }
 
 TEST(PoolSet, WithoutMemoryHasNoBlocks) {
   test_source source;
-  source.refuses = true;
+  source.largest_allowed = 0;
   pool_set<blocks<16, 4>, blocks<64, 4>, source_ref> set(source_ref{&source});
   EXPECT_FALSE(set.has_memory());
   EXPECT_EQ(set.try_allocate(1), nullptr);
@@ -427,7 +366,7 @@ TEST(PoolSet, MovesAndSwaps) {
   a.deallocate(p, 16);
   a = std::move(c);
   EXPECT_FALSE(a.has_memory());
-  EXPECT_TRUE(source.pieces.empty());
+  EXPECT_TRUE(source.pieces.empty() && source.wrong == 0);
 }
 
 // ---- exhaustion ----
@@ -483,16 +422,17 @@ TEST(PoolSetExhaustionDeathTest, UpstreamGetsTheRequestItselfAndGetsItBack) {
   EXPECT_EQ(source.pieces.size(), 4u);
   EXPECT_TRUE(set.owns(all[1].p));
   EXPECT_FALSE(set.owns(all[4].p));
-  EXPECT_EQ(source.pieces.at(all[4].p), (std::pair<std::size_t, std::size_t>(5000, 16)));
-  EXPECT_EQ(source.pieces.at(all[2].p).first, 1u) << "a size of 0 counts as 1";
+  EXPECT_EQ(source.piece_at(all[4].p).size, 5000u);
+  EXPECT_EQ(source.piece_at(all[4].p).alignment, 16u);
+  EXPECT_EQ(source.piece_at(all[2].p).size, 1u) << "a size of 0 counts as 1";
   EXPECT_EQ(set.try_allocate(1), nullptr) << "try_allocate never asks the policy";
   for (const loan& l : all) set.deallocate(l.p, l.size, l.alignment);
-  EXPECT_TRUE(source.pieces.empty());
+  EXPECT_TRUE(source.pieces.empty() && source.wrong == 0);
   EXPECT_EQ(set.stats().blocks_in_use(), 0u);
   void* const lent = set.allocate(65);
   EXPECT_DEATH(set.deallocate(lent, 65, opaque(std::size_t{3})), "argument");
   set.deallocate(lent, 65);
-  source.refuses = true;
+  source.largest_allowed = 0;
   EXPECT_EQ(set.allocate(65), nullptr);
 }
 
@@ -504,7 +444,7 @@ TEST(PoolSetExhaustion, ASourceThatKnowsItsSizesGetsLoansBackByAddress) {
   void* const lent = set.allocate(100);
   set.deallocate(lent);
   set.deallocate(own);
-  EXPECT_TRUE(source.pieces.empty());
+  EXPECT_TRUE(source.pieces.empty() && source.wrong == 0);
 }
 
 TEST(PoolSetExhaustion, ASetBorrowsFromAnotherSet) {
@@ -580,7 +520,7 @@ TEST(CheckedSetDeathTest, WithoutSpillTheClassMustBeTheRequests) {
 
 TEST(CheckedSetDeathTest, ASetWithoutMemoryGaveNoBlock) {
   test_source source;
-  source.refuses = true;
+  source.largest_allowed = 0;
   pool_set<blocks<16, 4>, source_ref> set(source_ref{&source});
   int outside = 0;
   EXPECT_DEATH(set.deallocate(opaque(&outside)), "not allocated here");
@@ -645,34 +585,11 @@ using shared =
 TYPED_TEST_SUITE(SharedSet, shared);
 
 TYPED_TEST(SharedSet, ThreadsNeverShareABlock) {
-  constexpr int threads = 3, rounds = 4000, held_most = 6;
   TypeParam setup;
   auto& set = setup.set;
-  std::atomic<long> wrong{0};
-  std::vector<std::thread> workers;
-  for (int t = 0; t < threads; ++t) {
-    workers.emplace_back([&, t] {
-      std::mt19937 random(static_cast<unsigned>(t));
-      std::vector<std::pair<unsigned char*, std::size_t>> held;
-      for (int r = 0; r < rounds; ++r) {
-        if (held.size() < held_most && random() % 2 != 0) {
-          const std::size_t size = 1 + random() % 400;
-          if (void* p = set.try_allocate(size, 8)) {
-            std::memset(p, t + 1, size);
-            held.emplace_back(static_cast<unsigned char*>(p), size);
-          }
-        } else if (!held.empty()) {
-          const auto [p, size] = held.back();
-          held.pop_back();
-          for (std::size_t i = 0; i < size; ++i) wrong += p[i] != t + 1;
-          set.deallocate(p, size, 8);
-        }
-      }
-      for (const auto& [p, size] : held) set.deallocate(p, size, 8);
-    });
-  }
-  for (auto& w : workers) w.join();
-  EXPECT_EQ(wrong, 0);
+  support::share_blocks(
+      {}, [&](std::size_t size) { return set.try_allocate(size, 8); },
+      [&](void* p, std::size_t size) { set.deallocate(p, size, 8); });
   EXPECT_TRUE(set.audit());
   EXPECT_EQ(set.stats().blocks_in_use(), 0u);
 }

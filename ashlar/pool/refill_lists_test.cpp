@@ -11,7 +11,7 @@
 #include <tests/support/expects.hpp>
 #include <tests/support/extent.hpp>
 #include <tests/support/live_blocks.hpp>
-#include <thread>
+#include <tests/support/shared_blocks.hpp>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -154,20 +154,6 @@ TEST(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
     (void)pool.try_allocate(8);
   }
   EXPECT_EQ(book.pieces, 0u) << "chunks are back";
-}
-
-TEST(RefillLists, every_block_is_aligned_as_asked) {
-  ledger book;
-  lists pool(ledger_source{&book});
-  std::mt19937 random(7);
-  for (int i = 0; i < 20'000; ++i) {
-    const std::size_t alignment = std::size_t{1} << random() % 5;
-    const std::size_t size = random() % 129;
-    void* const p = pool.try_allocate(size, alignment);
-    ASSERT_TRUE(is_aligned(p, alignment)) << size << " at " << alignment;
-    if (random() % 2 != 0) pool.deallocate(p, size, alignment);
-  }
-  EXPECT_TRUE(pool.audit());
 }
 
 // ---- what is left over ----
@@ -314,28 +300,10 @@ TEST(RefillLists, many_threads_with_a_lock) {
   ledger book;
   {
     refill_lists<ledger_source, 128, 8, spin_lock> pool(ledger_source{&book});
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < 4; ++t) {
-      threads.emplace_back([&pool, t] {
-        std::mt19937 random(t);
-        std::vector<std::pair<unsigned char*, std::size_t>> live;
-        for (int i = 0; i < 20'000; ++i) {
-          if (live.size() < 100 && random() % 2 != 0) {
-            const std::size_t size = 1 + random() % 140;
-            auto* const p = static_cast<unsigned char*>(pool.try_allocate(size));
-            std::memset(p, static_cast<int>(t), size);
-            live.emplace_back(p, size);
-          } else if (!live.empty()) {
-            const auto [p, size] = live.back();
-            if (p[0] != t || p[size - 1] != t) std::abort();
-            pool.deallocate(p, size);
-            live.pop_back();
-          }
-        }
-        for (const auto& [p, size] : live) pool.deallocate(p, size);
-      });
-    }
-    for (std::thread& t : threads) t.join();
+    support::share_blocks(
+        {.threads = 4, .held_most = 100, .size_most = 140},
+        [&](std::size_t size) { return pool.try_allocate(size); },
+        [&](void* p, std::size_t size) { pool.deallocate(p, size); });
     EXPECT_TRUE(pool.audit());
     EXPECT_EQ(pool.stats().bytes_in_use, 0u);
   }
@@ -349,6 +317,9 @@ TEST(RefillLists, exhaustion_is_the_policys) {
   book.budget = 0;
   refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> throwing(ledger_source{&book});
   EXPECT_THROW((void)throwing.allocate(8), std::bad_alloc);
+  book.budget = 1'000;
+  EXPECT_TRUE(throwing.owns(throwing.allocate(8))) << "who has memory asks no policy";
+  book.budget = book.given;
   EXPECT_THROW((void)throwing.allocate(1000), std::bad_alloc);
   lists null(ledger_source{&book});
   static_assert(noexcept(null.allocate(8)));
@@ -368,17 +339,6 @@ static_assert(!std::is_trivially_destructible_v<lists>);
 [[maybe_unused]] constinit abandoned serves_to_the_end{buffer_source{nullptr, 0}};
 
 using leak_checked = refill_lists<ledger_source, 8, 8, at_death::stop>;
-
-TEST(RefillLists, allocate_asks_the_policy_only_without_memory) {
-  ledger book;
-  refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> pool(ledger_source{&book});
-  void* const p = pool.allocate(32);
-  ASSERT_NE(p, nullptr);
-  EXPECT_TRUE(pool.owns(p));
-  book.budget = book.given;
-  EXPECT_THROW((void)pool.allocate(1000), std::bad_alloc);
-  pool.deallocate(p, 32);
-}
 
 TEST(RefillLists, audit_finds_a_broken_link_and_a_circle) {
   ledger book;

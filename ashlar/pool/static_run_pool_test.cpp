@@ -1,10 +1,9 @@
 // Tests of pool/static_run_pool.hpp and pool/run_map.hpp.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 #include <random>
-#include <thread>
+#include <tests/support/shared_blocks.hpp>
 #include <type_traits>
 
 #include <gtest/gtest.h>
@@ -129,21 +128,10 @@ TEST(StaticRunPool, exhaustion_is_the_policys) {
 }
 
 TEST(StaticRunPool, threads_with_a_lock) {
-  const auto work = [](int tag) {
-    std::mt19937 random(static_cast<unsigned>(tag));
-    for (int i = 0; i < 20'000; ++i) {
-      const std::size_t n = 1 + random() % 5;
-      auto* const p = static_cast<int*>(ints.allocate(n));
-      for (std::size_t k = 0; k < n; ++k) p[k] = tag;
-      for (std::size_t k = 0; k < n; ++k) {
-        if (p[k] != tag) std::abort();
-      }
-      ints.deallocate(p);
-    }
-  };
-  std::thread other(work, 1);
-  work(2);
-  other.join();
+  support::share_blocks(
+      {.size_most = 5 * sizeof(int)},
+      [](std::size_t size) { return ints.try_allocate((size + 3) / sizeof(int)); },
+      [](void* p, std::size_t) { ints.deallocate(p); });
   EXPECT_EQ(ints.in_use(), 0u);
 }
 

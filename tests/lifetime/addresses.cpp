@@ -1,23 +1,11 @@
 // Addresses are the process's, not the heap's: how many it takes, what happens where there are few of them,
 // and where somebody else has the next ones.
 #include <algorithm>
-#include <cerrno>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <tests/lifetime/addresses.hpp>
-#include <tests/lifetime/audit.hpp>
-#include <tests/lifetime/busy.hpp>
-#include <tests/lifetime/skip.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
+#include <tests/lifetime/program.hpp>
 
-#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -27,8 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #ifndef ASHLAR_FACE_DROP_IN
 #include <ashlar/instance/heap.hpp>
@@ -37,7 +23,6 @@
 namespace {
 
 using addresses::hoard;
-using addresses::mebibyte;
 
 // ---- how many -----------------------------------------------------------------------------------
 
@@ -201,17 +186,8 @@ MODE(limit_below) {
   return 0;
 }
 
-/// Returns: a figure of this process's status, in bytes.
-std::size_t figure_of(const char* name) {
-  std::FILE* const file = std::fopen("/proc/self/status", "re");
-  REQUIRE(file != nullptr);
-  char line[256];
-  std::size_t found = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::strncmp(line, name, std::strlen(name)) == 0)
-      found = std::strtoul(line + std::strlen(name), nullptr, 10) * 1024;
-  std::fclose(file);
-  return found;
+std::size_t locked_bytes() {
+  return support::figure_in("/proc/self/status", "VmLck:") * 1024;
 }
 
 /// Effects: this process, without the right to more, may lock `bytes`. Returns: null, or why not.
@@ -230,8 +206,8 @@ MODE(memlock_256) {
   if (reason != nullptr) {
     // Then the right to lock all, and what would have counted.
     if (::mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return support::skipped(reason);
-    std::printf("%zu KiB count as locked\n", figure_of("VmLck:") / 1024);
-    REQUIRE(figure_of("VmLck:") != 0 && figure_of("VmLck:") < 120 * mebibyte);
+    std::printf("%zu KiB count as locked\n", locked_bytes() / 1024);
+    REQUIRE(locked_bytes() != 0 && locked_bytes() < 120 * mebibyte);
     return 0;
   }
   REQUIRE(::mlockall(MCL_CURRENT | MCL_FUTURE) == 0);

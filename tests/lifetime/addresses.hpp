@@ -24,22 +24,28 @@ class hoard {
   /// Effects: adds blocks of `size` until null, which must be a proper one, or until it has `most` bytes.
   /// Returns: the bytes it has.
   std::size_t fill(std::size_t size, std::size_t most = SIZE_MAX) {
-    while (bytes_ < most) {
-      errno = 0;
-      void* const block = face::allocate(size);
-      if (block == nullptr) {
-        REQUIRE(errno == ENOMEM);
-        break;
-      }
-      std::memset(static_cast<char*>(block) + size - 1, 0x77, 1);
-      first_ = new (block) link{first_};
-      bytes_ += size;
+    while (bytes_ < most && grow(size)) {
     }
     return bytes_;
+  }
+  /// Returns: whether there was one more block, written to at both ends.
+  bool grow(std::size_t size) {
+    errno = 0;
+    void* const block = face::allocate(size);
+    if (block == nullptr) {
+      REQUIRE(errno == ENOMEM);
+      return false;
+    }
+    std::memset(static_cast<char*>(block) + size - 1, 0x77, 1);
+    first_ = new (block) link{first_, size};
+    bytes_ += size;
+    return true;
   }
   void drop() {
     while (first_ != nullptr) {
       link* const next = first_->next;
+      REQUIRE(first_->size <= sizeof(link) ||
+              reinterpret_cast<unsigned char*>(first_)[first_->size - 1] == 0x77);
       face::release(first_);
       first_ = next;
     }
@@ -49,6 +55,7 @@ class hoard {
  private:
   struct link {
     link* next;
+    std::size_t size;
   };
   link* first_ = nullptr;
   std::size_t bytes_ = 0;

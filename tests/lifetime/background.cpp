@@ -2,26 +2,13 @@
 // quiet process has freed, sleeps without a timer, and is gone before the process is. Nothing here is
 // timed: each mode waits for what has to happen, and a hang ends in the test's timeout.
 #define MODES_WITHOUT_MAIN
-#include <atomic>
-#include <cstdint>
-#include <cstring>
-#include <tests/lifetime/audit.hpp>
-#include <tests/lifetime/busy.hpp>
 #include <tests/lifetime/plugin.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
+#include <tests/lifetime/program.hpp>
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #ifndef ASHLAR_FACE_DROP_IN
 #include <ashlar/adapt/c_api.h>
@@ -29,7 +16,6 @@
 
 namespace {
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::size_t load = (support::sanitized ? 24 : 96) * mebibyte;
 constexpr std::size_t block_bytes = 500;
 constexpr std::size_t count = load / block_bytes;
@@ -60,15 +46,9 @@ long own_thread() {
 
 /// Returns: the number behind `key` in the thread's status, in base `base`.
 std::uint64_t status_of(long thread, const char* key, int base) {
-  char path[64], text[8192] = {};
+  char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%ld/status", thread);
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  REQUIRE(file >= 0);
-  REQUIRE(::read(file, text, sizeof text - 1) > 0);
-  ::close(file);
-  const char* const found = std::strstr(text, key);
-  REQUIRE(found != nullptr);
-  return std::strtoull(found + std::strlen(key), nullptr, base);
+  return support::figure_in(path, key, base);
 }
 
 template <class Condition>
@@ -195,9 +175,7 @@ MODE(fork_restarts) {
     wait_for_memory_to_go(full);
     std::exit(42);
   }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+  support::wait_for(child);
   REQUIRE(own_thread() != 0);
   free_most();
   wait_for_memory_to_go(full);
@@ -208,17 +186,11 @@ MODE(fork_restarts) {
 MODE(busy_forks) {
   const busy::threads others(2);
   for (std::uint64_t i = 0; i < 60; ++i) {
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      ::alarm(60);
+    support::fork_and_wait([i] {
       busy::use_every_path(i, 6'000);
       std::exit(42);
-    }
+    });
     busy::use_every_path(i, 1'000);
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
   }
   return 0;
 }

@@ -1,49 +1,29 @@
 // Threads that are cancelled. None of the heap's functions is a point where that can happen, and a
 // cancelled thread's blocks are whoever's who knows their addresses.
-#include <atomic>
-#include <tests/lifetime/audit.hpp>
-#include <tests/lifetime/busy.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/pattern.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/sanitizers.hpp>
+#include <tests/lifetime/program.hpp>
 
 #include <pthread.h>
-#include <unistd.h>
 
 namespace {
 
 constexpr int count = support::sanitized ? 100 : 1'000;
-constexpr std::size_t kept_count = 40;
-
-constexpr std::size_t size_of(std::size_t i) {
-  return i % 20 == 19 ? 140'000 : i * i + 1;
-}
 
 /// What a thread has when it is cancelled: no object of its own, so that nothing has to be unwound.
 struct possessions {
-  void* blocks[kept_count];
+  support::kept_blocks<100> kept;
   std::atomic<bool> complete;
 };
 possessions of_thread;
 
 void take_blocks() {
-  for (std::size_t i = 0; i < kept_count; ++i) {
-    of_thread.blocks[i] = face::allocate(size_of(i));
-    REQUIRE(of_thread.blocks[i] != nullptr);
-    support::fill_pattern(of_thread.blocks[i], i, size_of(i));
-  }
+  of_thread.kept.allocate(1);
   of_thread.complete = true;
 }
 
 void check_and_free_blocks() {
   REQUIRE(of_thread.complete);
   of_thread.complete = false;
-  for (std::size_t i = 0; i < kept_count; ++i) {
-    REQUIRE(support::find_damage(of_thread.blocks[i], i, size_of(i)) == size_of(i));
-    face::release(of_thread.blocks[i]);
-  }
+  of_thread.kept.check_and_free(1);
 }
 
 void* run(void* (*body)(void*), bool cancel) {

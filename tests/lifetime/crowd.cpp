@@ -1,21 +1,9 @@
 // Many more threads than processors, all of them alive at once, who free each other's blocks.
-#include <atomic>
 #include <barrier>
-#include <cstdint>
-#include <tests/lifetime/audit.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/pattern.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <vector>
+#include <tests/lifetime/program.hpp>
 
 namespace {
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr unsigned thread_count = support::sanitized ? 64 : 256;
 constexpr unsigned rounds = 4;
 constexpr unsigned steps = 200;

@@ -3,48 +3,18 @@
 // has a heap that works. The argument is the seconds that a mode takes; a process that makes no progress is ended by
 // alarm.
 #define MODES_WITHOUT_MAIN
-#include <atomic>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <tests/lifetime/audit.hpp>
-#include <tests/lifetime/busy.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/pattern.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
+#include <tests/lifetime/program.hpp>
 #include <utility>
-#include <vector>
 
 #include <pthread.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 namespace {
 
-constexpr unsigned stuck_seconds = 60;  // so long nobody waits on the busiest machine
+constexpr unsigned stuck_seconds = 60;
 double run_seconds = 1;
 unsigned thread_count = 2;
-
-double seconds_now() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
-
-void wait_for(pid_t child) {
-  int status = 0;
-  while (::waitpid(child, &status, 0) != child) REQUIRE(errno == EINTR);
-  if (WIFSIGNALED(status)) std::fprintf(stderr, "child: signal %d\n", WTERMSIG(status));
-  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
-}
 
 /// A file with a line that is longer than the heap's largest class, so that each reader's buffer grows.
 class long_line {
@@ -108,19 +78,12 @@ MODE(streams) {
   for (unsigned i = 0; i < thread_count; ++i) {
     threads.emplace_back([&] {
       for (; !stop; ++forks) {
-        const pid_t child = ::fork();
-        REQUIRE(child >= 0);
-        if (child == 0) {
-          ::alarm(stuck_seconds);
-          busy::use_every_path(1, 100);
-          ::_exit(42);
-        }
-        wait_for(child);
+        support::fork_and_wait([] { busy::use_every_path(1, 100); });
       }
     });
   }
-  const double end = seconds_now() + run_seconds;
-  while (seconds_now() < end || forks < 5 || flushes < 5 || reads < 50) ::usleep(10'000);
+  const double end = support::seconds_now() + run_seconds;
+  while (support::seconds_now() < end || forks < 5 || flushes < 5 || reads < 50) ::usleep(10'000);
   stop = true;
   for (std::thread& thread : threads) thread.join();
   std::printf("%u forks, %u flushes, %u reads\n", forks.load(), flushes.load(), reads.load());
@@ -129,10 +92,7 @@ MODE(streams) {
 
 std::atomic<unsigned> handled{0};
 
-void* inherited[100];
-std::size_t inherited_size(std::size_t i) {
-  return i % 10 == 0 ? 180'000 : 10 + 20 * i;
-}
+support::kept_blocks<100> inherited;
 
 /// Every second child uses the heap, as a crash reporter's does. A hardened process takes what a call has half done for a
 /// write after free.
@@ -145,7 +105,7 @@ void fork_in_handler(int) {
       busy::use_every_path(handled, 50);
     ::_exit(42);
   }
-  if (child > 0) wait_for(child);
+  if (child > 0) support::wait_for(child);
   ++handled;
   errno = saved;
 }
@@ -161,8 +121,8 @@ void churn_under_timer(unsigned times) {
   unsigned seen = ~0U;
   support::random_source random(3);
   std::vector<void*> blocks(3'000);
-  const double end = seconds_now() + run_seconds;
-  while (handled < times || seconds_now() < end) {
+  const double end = support::seconds_now() + run_seconds;
+  while (handled < times || support::seconds_now() < end) {
     if (seen != handled) {
       seen = handled;
       REQUIRE(::setitimer(ITIMER_VIRTUAL, &soon, nullptr) == 0);
@@ -203,31 +163,19 @@ MODE(handler_beside_threads) {
 
 /// What every child does: whatever its parent has, it can be used, and a child of its own can be made.
 [[noreturn]] void live_as_child(std::uint64_t seed, unsigned depth) {
-  ::alarm(stuck_seconds);
   support::random_source random(seed);
-  for (std::size_t i = 0; i < std::size(inherited); ++i) {
-    const std::size_t size = inherited_size(i);
-    REQUIRE(support::find_damage(inherited[i], i, size) == size);
-    REQUIRE(face::usable_size(inherited[i]) >= size);
-    if (random.chance(50)) {
-      inherited[i] = face::reallocate(inherited[i], size + 5'000);
-      REQUIRE(inherited[i] != nullptr);
-      REQUIRE(support::find_damage(inherited[i], i, size) == size);
-    }
-    face::release(inherited[i]);
-    inherited[i] = face::allocate(size);
-    REQUIRE(inherited[i] != nullptr);
-    support::fill_pattern(inherited[i], i, size);
+  for (std::size_t i = 0; i < std::size(inherited.blocks); ++i) {
+    void*& block = inherited.blocks[i];
+    REQUIRE(face::usable_size(block) >= inherited.size_of(i));
+    if (random.chance(50)) block = face::reallocate(block, inherited.size_of(i) + 5'000);
+    REQUIRE(block != nullptr);
   }
+  inherited.check_and_free(1);
+  inherited.allocate(1);
   busy::use_every_path(seed, 200);
   if (random.chance(30)) std::thread(busy::use_every_path, seed, 50).join();
-  if (depth != 0) {
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) live_as_child(seed + 1, depth - 1);
-    wait_for(child);
-  }
-  for (void* block : inherited) face::release(block);
+  if (depth != 0) support::fork_and_wait([=] { live_as_child(seed + 1, depth - 1); });
+  inherited.check_and_free(1);
   face::audit();
   if (random.chance(50)) std::exit(42);  // with all that is left to do then
   ::_exit(42);
@@ -236,24 +184,20 @@ MODE(handler_beside_threads) {
 // Threads that do at random what a server does, all at once.
 MODE(anything) {
   const long_line text;
-  for (std::size_t i = 0; i < std::size(inherited); ++i) {
-    inherited[i] = face::allocate(inherited_size(i));
-    REQUIRE(inherited[i] != nullptr);
-    support::fill_pattern(inherited[i], i, inherited_size(i));
-  }
+  inherited.allocate(1);
   struct sigaction action = {};
   action.sa_handler = [](int) { ++handled; };
   action.sa_flags = SA_RESTART;
   REQUIRE(::sigaction(SIGUSR1, &action, nullptr) == 0);
   std::atomic<unsigned> forks{0}, steps{0};
-  const double end = seconds_now() + run_seconds;
+  const double end = support::seconds_now() + run_seconds;
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < thread_count + 1; ++t) {
     threads.emplace_back([&, t] {
       support::random_source random(t);
       std::vector<void*> blocks(200);
       std::FILE* file = nullptr;
-      while (seconds_now() < end || forks < 3) {
+      while (support::seconds_now() < end || forks < 3) {
         ++steps;
         const std::size_t what = random.below(100);
         if (what < 70) {
@@ -282,10 +226,8 @@ MODE(anything) {
         } else if (what < 93) {
           face::trim();
         } else {
-          const pid_t child = ::fork();
-          REQUIRE(child >= 0);
-          if (child == 0) live_as_child(random.next(), static_cast<unsigned>(random.below(3)));
-          wait_for(child);
+          support::fork_and_wait(
+              [&] { live_as_child(random.next(), static_cast<unsigned>(random.below(3))); });
           ++forks;
         }
       }
@@ -294,7 +236,7 @@ MODE(anything) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (void* block : inherited) face::release(block);
+  inherited.check_and_free(1);
   face::audit();
   std::printf("%u forks, %u steps, %u signals\n", forks.load(), steps.load(), handled.load());
   return 0;
@@ -303,10 +245,7 @@ MODE(anything) {
 // A thread that reported a misuse, and whose handler of the abort does not return, stays inside the heap. A fork does not
 // wait for it for ever, and the child has a heap.
 MODE(stuck_thread) {
-  for (std::size_t i = 0; i < std::size(inherited); ++i) {
-    inherited[i] = face::allocate(inherited_size(i));
-    support::fill_pattern(inherited[i], i, inherited_size(i));
-  }
+  inherited.allocate(1);
   REQUIRE(std::signal(SIGABRT, [](int) {
             ++handled;
             for (;;) ::pause();
@@ -317,10 +256,7 @@ MODE(stuck_thread) {
   }).detach();
   while (handled == 0) ::usleep(1'000);
   REQUIRE(std::signal(SIGABRT, SIG_DFL) != SIG_ERR);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) live_as_child(1, 2);
-  wait_for(child);
+  support::fork_and_wait([] { live_as_child(1, 2); });
   busy::use_every_path(1, 1'000);  // the parent has lost nothing
   ::_exit(0);
 }

@@ -1,18 +1,9 @@
 // Memory that is free goes back to the system: seen in the process's resident size, which nobody
 // can talk into anything.
-#include <cstdint>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
-#include <thread>
-
-#include <time.h>
+#include <tests/lifetime/program.hpp>
 
 namespace {
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::size_t load = 100 * mebibyte;
 constexpr std::size_t most_blocks = 4'000'000;
 

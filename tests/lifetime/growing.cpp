@@ -3,15 +3,7 @@
 // is neither copied to fresh pages again and again, nor does its memory go back to the system with
 // each of its places.
 #include <array>
-#include <atomic>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <thread>
+#include <tests/lifetime/program.hpp>
 
 #include <sys/resource.h>
 

@@ -2,23 +2,16 @@
 // by a total, whatever their number.
 #define MODES_WITHOUT_MAIN
 #include <cmath>
-#include <cstring>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
+#include <tests/lifetime/program.hpp>
 
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #include <ashlar/heap/heap_bounds.hpp>
 
 namespace {
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::size_t thread_count = 500;
 /// What a thread has in memory beside its blocks: pages of its stack, of its locals, of its cache.
 constexpr std::size_t thread_bytes = std::size_t{32} << 10;

@@ -2,20 +2,11 @@
 // thread may get a cache, and nobody is told of its end any more. Then come forks, figures and other threads, which
 // would meet whatever pointed into the dead thread's memory.
 #define MODES_WITHOUT_MAIN
-#include <atomic>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <iterator>
-#include <tests/lifetime/audit.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/require.hpp>
+#include <tests/lifetime/program.hpp>
 #include <utility>
 
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #ifndef ASHLAR_FACE_DROP_IN
 #include <ashlar/ashlar.hpp>

@@ -3,68 +3,16 @@
 // The block lists live in the blocks themselves: a program that is out of memory has no other
 // place.
 #define MODES_WITHOUT_MAIN
-#include <cerrno>
-#include <cstdint>
 #include <string>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/pattern.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
-#include <thread>
+#include <tests/lifetime/addresses.hpp>
+#include <tests/lifetime/program.hpp>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 namespace {
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
+using addresses::hoard;
 constexpr std::size_t limit = 300 * mebibyte;
-
-struct link {
-  link* next;
-  std::size_t size;
-};
-
-/// A list of blocks of `size` bytes each, every one written to at both ends.
-class hoard {
- public:
-  /// Adds a block, or returns false and requires that the refusal is a proper one.
-  bool grow(std::size_t size) {
-    errno = 0;
-    void* block = face::allocate(size);
-    if (block == nullptr) {
-      REQUIRE(errno == ENOMEM);
-      return false;
-    }
-    std::memset(static_cast<unsigned char*>(block) + size - 1, 0x77, 1);
-    first_ = new (block) link{first_, size};
-    bytes_ += size;
-    return true;
-  }
-  /// Grows until null or until `most` bytes.
-  std::size_t fill(std::size_t size, std::size_t most = SIZE_MAX) {
-    while (bytes_ < most && grow(size)) {
-    }
-    return bytes_;
-  }
-  void drop() {
-    while (first_ != nullptr) {
-      link* const next = first_->next;
-      if (first_->size > sizeof(link)) {
-        REQUIRE(reinterpret_cast<unsigned char*>(first_)[first_->size - 1] == 0x77);
-      }
-      face::release(first_);
-      first_ = next;
-    }
-    bytes_ = 0;
-  }
-
- private:
-  link* first_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 MODE(exhaust) {
   for (const std::size_t size : {std::size_t{64}, std::size_t{1'000}, std::size_t{20'000},

@@ -1,23 +1,11 @@
 // A process that locks its memory: what the heap only reserves must not become resident, and what it
 // gives back must leave, although it was locked.
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <tests/lifetime/audit.hpp>
-#include <tests/lifetime/busy.hpp>
-#include <tests/lifetime/skip.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
+#include <tests/lifetime/program.hpp>
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace {
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::size_t load = 16 * mebibyte;
 
 /// What the system said to mlockall: 0, or errno.
@@ -53,17 +41,8 @@ void use_and_give_back() {
   face::audit();
 }
 
-/// Returns: how much of this process is locked in memory, in bytes.
 std::size_t locked_bytes() {
-  std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "re");
-  if (file == nullptr) return 0;
-  char line[512];
-  std::size_t found = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    if (std::strncmp(line, "Locked:", 7) == 0) found = std::strtoul(line + 7, nullptr, 10) * 1024;
-  }
-  std::fclose(file);
-  return found;
+  return support::figure_in("/proc/self/smaps_rollup", "\nLocked:") * 1024;
 }
 
 /// Pages that were given back are not locked when they come again; pages that are kept stay locked.

@@ -1,26 +1,15 @@
 // A control group that limits memory: the heap is not told, so what matters is that it makes use of what it has. Only the
 // background thread looks at the group, and gives back early. The program starts itself again in such a group.
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <string>
-#include <tests/lifetime/busy.hpp>
-#include <tests/lifetime/skip.hpp>
-#include <tests/support/face.hpp>
+#include <tests/lifetime/program.hpp>
 #include <tests/support/limited_group.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::size_t limit = 96 * mebibyte;
 
 /// Effects: runs `mode` of this program inside a limited group. Returns: its wait status, or -1.
@@ -62,13 +51,18 @@ MODE(reshape_inside) {
   return 0;
 }
 
-MODE(reshape) {
-  char mode[] = "reshape_inside";
+/// Returns: this mode's status, where `mode` has to end well.
+int ends_well_in_group(char* mode) {
   const int status = run_limited(mode);
   if (status == -1) return support::skipped(no_group);
   if (WIFSIGNALED(status)) std::fprintf(stderr, "signal %d\n", WTERMSIG(status));
   REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   return 0;
+}
+
+MODE(reshape) {
+  char mode[] = "reshape_inside";
+  return ends_well_in_group(mode);
 }
 
 MODE(exceed_inside) {
@@ -136,11 +130,7 @@ MODE(pressure) {
   REQUIRE(::setenv("ASHLAR_BACKGROUND", "1", 1) == 0);
   REQUIRE(::setenv("ASHLAR_PURGE_DELAY_MS", "600000", 1) == 0);
   char mode[] = "pressure_inside";
-  const int status = run_limited(mode);
-  if (status == -1) return support::skipped(no_group);
-  if (WIFSIGNALED(status)) std::fprintf(stderr, "signal %d\n", WTERMSIG(status));
-  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  return 0;
+  return ends_well_in_group(mode);
 }
 
 }  // namespace

@@ -1,19 +1,13 @@
 // operator new out of memory, on the drop-in library: bad_alloc, and the std::new_handler protocol:
 // call the handler, try again, until it works, throws or there is no handler.
 #define MODES_WITHOUT_MAIN
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
+#define ASHLAR_FACE_DROP_IN
 #include <new>
-#include <tests/support/modes.hpp>
-#include <tests/support/require.hpp>
+#include <tests/lifetime/program.hpp>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 namespace {
-
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
 // The compiler may leave out a pair of new-expressions, but not direct calls through this pointer.
 void* (*volatile allocate)(std::size_t) = ::operator new;

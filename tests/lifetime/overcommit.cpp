@@ -1,33 +1,8 @@
 // A system that counts what it promises (vm.overcommit_memory = 2): reserved addresses must not be
 // charged. What would be charged can be read off the mappings in every mode.
-#include <cerrno>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <tests/lifetime/busy.hpp>
-#include <tests/lifetime/skip.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
+#include <tests/lifetime/program.hpp>
 
 namespace {
-
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
-
-/// Returns: the number behind `name` in a file of lines "name: number kB", in bytes; 0 if none.
-std::size_t figure(const char* path, const char* name) {
-  std::FILE* const file = std::fopen(path, "re");
-  if (file == nullptr) return 0;
-  char line[512];
-  std::size_t found = 0;
-  while (found == 0 && std::fgets(line, sizeof line, file) != nullptr) {
-    if (std::strncmp(line, name, std::strlen(name)) == 0)
-      found = std::strtoul(line + std::strlen(name) + 1, nullptr, 10) * 1024;
-  }
-  std::fclose(file);
-  return found;
-}
 
 /// Returns: the bytes of mappings that the system charges to this process ("ac" among its flags).
 std::size_t charged_bytes() {
@@ -65,11 +40,9 @@ MODE(charged) {
 }
 
 MODE(strict) {
-  std::FILE* const file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
-  const int mode = file == nullptr ? '?' : std::fgetc(file);
-  if (file != nullptr) std::fclose(file);
-  if (mode != '2') return support::skipped("vm.overcommit_memory is not 2 (and stays as it is)");
-  const std::size_t limit = figure("/proc/meminfo", "CommitLimit:");
+  if (support::figure_in("/proc/sys/vm/overcommit_memory", "") != 2)
+    return support::skipped("vm.overcommit_memory is not 2 (and stays as it is)");
+  const std::size_t limit = support::figure_in("/proc/meminfo", "CommitLimit:") * 1024;
   REQUIRE(limit != 0);
   for (int i = 0; i < 100; ++i) {
     errno = 0;

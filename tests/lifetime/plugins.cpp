@@ -1,26 +1,14 @@
 // Copies of ashlar that come and go with libraries, beside the program's own. A block goes back to
 // the copy that it came from.
 #define MODES_WITHOUT_MAIN
-#include <atomic>
-#include <cstdint>
 #include <string>
-#include <tests/lifetime/busy.hpp>
 #include <tests/lifetime/plugin.hpp>
-#include <tests/support/face.hpp>
+#include <tests/lifetime/program.hpp>
 #include <tests/support/in_child.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/pattern.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
-#include <thread>
-#include <vector>
 
 #include <dlfcn.h>
 
 namespace {
-
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
 char** paths;  ///< of the plugins that the command line names, the last of them null
 
@@ -44,31 +32,7 @@ class loaded {
   const plugin_face* face_;
 };
 
-constexpr std::size_t kept_count = 100;
-constexpr std::size_t size_of(std::size_t i) {
-  return i % 100 == 99 ? 90'000 : i * 7 % 1'500 + 1;
-}
-
-/// Blocks with their patterns, of any copy.
-struct kept_blocks {
-  void* blocks[kept_count] = {};
-
-  template <class Allocate>
-  void allocate(std::uint64_t key, Allocate allocate_one) {
-    for (std::size_t i = 0; i < kept_count; ++i) {
-      blocks[i] = allocate_one(size_of(i));
-      REQUIRE(blocks[i] != nullptr);
-      support::fill_pattern(blocks[i], key + i, size_of(i));
-    }
-  }
-  template <class Release>
-  void check_and_free(std::uint64_t key, Release release_one) {
-    for (std::size_t i = 0; i < kept_count; ++i) {
-      REQUIRE(support::find_damage(blocks[i], key + i, size_of(i)) == size_of(i));
-      release_one(blocks[i]);
-    }
-  }
-};
+using kept_blocks = support::kept_blocks<100>;
 
 // A thousand times loaded and unloaded, with blocks and threads that live before, inside and after.
 MODE(reload) {

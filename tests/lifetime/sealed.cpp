@@ -1,21 +1,13 @@
 // After prefault and seal: no system call, which the system itself enforces (its strict mode ends a
 // thread at the first one), and no page fault, which it counts.
 #include <array>
-#include <cerrno>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <new>
-#include <tests/support/modes.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
+#include <tests/lifetime/program.hpp>
 
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/instance/heap.hpp>
@@ -24,7 +16,6 @@ namespace {
 
 using namespace ashlar;
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::size_t prefaulted = 64 * mebibyte;
 
 // Not from a heap, and in memory from the start.

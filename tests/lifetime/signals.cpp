@@ -1,23 +1,11 @@
 // Signals that interrupt a program which uses the heap. What holds: a handler may use the heap, or be
 // left by siglongjmp, as long as the thread that it interrupted was not inside one of the heap's calls.
-#include <atomic>
 #include <csetjmp>
 #include <csignal>
-#include <cstdint>
-#include <tests/lifetime/audit.hpp>
-#include <tests/lifetime/busy.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/pattern.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <vector>
+#include <tests/lifetime/program.hpp>
 
 #include <pthread.h>
 #include <sys/time.h>
-#include <time.h>
 
 namespace {
 
@@ -56,12 +44,6 @@ void stop_timer() {
   REQUIRE(::setitimer(ITIMER_REAL, &never, nullptr) == 0);
 }
 
-double seconds_now() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
-
 std::atomic<std::uint64_t> signal_count = 0;
 
 // A profiler's timer: it interrupts everything everywhere, and only counts.
@@ -69,8 +51,8 @@ MODE(timer) {
   start_timer([] { signal_count.fetch_add(1, std::memory_order_relaxed); });
   {
     const busy::threads others(3);
-    const double end = seconds_now() + 0.7;
-    for (std::uint64_t i = 0; seconds_now() < end; ++i) {
+    const double end = support::seconds_now() + 0.7;
+    for (std::uint64_t i = 0; support::seconds_now() < end; ++i) {
       busy::use_every_path(i);
       std::thread([i] { busy::use_every_path(i, 100); }).join();
     }

@@ -1,16 +1,9 @@
 // Threads with the least stack that the system allows: all of the heap's paths fit, whoever's memory
 // the stack is.
-#include <cstdint>
-#include <cstring>
-#include <tests/lifetime/audit.hpp>
-#include <tests/lifetime/busy.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/require.hpp>
+#include <tests/lifetime/program.hpp>
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace {
 

@@ -1,25 +1,11 @@
 // What threads may do to a heap at their end: destructors of thread_local objects and of pthread
 // keys that allocate and free, blocks that outlive their thread, thousands of short lives.
-#include <atomic>
 #include <barrier>
-#include <cstring>
-#include <tests/lifetime/audit.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/pattern.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <tests/support/resident.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <vector>
+#include <tests/lifetime/program.hpp>
 
 #include <pthread.h>
-#include <unistd.h>
 
 namespace {
-
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
 void use_heap(std::uint64_t seed, int rounds) {
   support::random_source random(seed);

@@ -16,10 +16,8 @@ FAULTS_OF_ASHLAR = HERE.parent.parent / "ashlar/core/fault.hpp"
 TIMEOUT_SECONDS = 20
 MESSAGE = re.compile(r"^ashlar: [^\n(]+\((0x[0-9a-f]+)\): ([^\n]*)$", re.MULTILINE)
 SETTINGS = ("ASHLAR_", "MALLOC_", "GLIBC_TUNABLES", "SCUDO_", "MIMALLOC_", "TCMALLOC_", "LD_PRELOAD")
-# What the C++ library says by itself is no allocator's message.
-LIBRARY_NOISE = re.compile(r"^(terminate called|  what\(\):)")
 
-# From the worst to the best; the words of the page.
+# From the worst to the best; the words of expected.csv.
 OUTCOMES = {
     "broken": "the corpus itself is at fault",
     "hung": "no end within the time",
@@ -114,7 +112,7 @@ def our_message(done: Run, fault: dict, pool: str) -> tuple[bool, str]:
     return shortest is not None, "+".join(shortest or [])
 
 
-def classify(done: Run, fault: dict, pool: str, is_ours: bool) -> Cell:
+def classify(done: Run, fault: dict, pool: str) -> Cell:
     """The judgement of one child."""
     lines = done.out.splitlines()
     said = {label: [line[len(label) + 2:] for line in lines if line.startswith(label + ": ")]
@@ -126,11 +124,7 @@ def classify(done: Run, fault: dict, pool: str, is_ours: bool) -> Cell:
     ended = "ended: " in lines
     if said["broken"] or not said["misused"] or (done.code == 0 and not ended):
         return Cell("broken")
-    if is_ours:
-        reported, lacks = our_message(done, fault, pool)
-    else:
-        reported = any(line.strip() and not LIBRARY_NOISE.match(line) for line in done.err.splitlines())
-        lacks = ""
+    reported, lacks = our_message(done, fault, pool)
     seen = said["seen"][0] if said["seen"] and ended else ""
     if reported:
         return Cell("reported late" if said["damage"] else "reported", lacks, seen)
@@ -149,6 +143,5 @@ Results = dict[tuple[str, str, str], Cell]  # by component, level, fault
 def run_all(columns: list[Column], faults: list[dict], programs: pathlib.Path) -> Results:
     jobs = [(c, f) for c in columns for f in faults]
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        cells = pool.map(lambda job: classify(run(job[0], job[1]["name"], programs), job[1], job[0].pool,
-                                              job[0].is_ours), jobs)
+        cells = pool.map(lambda job: classify(run(job[0], job[1]["name"], programs), job[1], job[0].pool), jobs)
         return {(c.component, c.level, f["name"]): cell for (c, f), cell in zip(jobs, cells)}

@@ -1,4 +1,4 @@
-"""What there is to run, as matrix.json says: a column is a component at a level of its checks, or a peer."""
+"""What there is to run, as matrix.json says: a column is a component at a level of its checks."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A component at a level, or a peer."""
+    """A component at a level."""
     component: str
     level: str
     title: str
@@ -20,7 +20,6 @@ class Column:
     argument: str
     environment: tuple[tuple[str, str], ...] = ()
     pool: str = ""
-    is_ours: bool = True
 
 
 def load() -> dict:
@@ -41,20 +40,12 @@ def of_ashlar(matrix: dict) -> list[Column]:
     return columns
 
 
-def of_peers(matrix: dict) -> list[Column]:
-    return [Column(component=p["title"], level="", title=p["title"], program=p["program"], argument=p["name"],
-                   is_ours=False)
-            for p in matrix["peers"]]
-
-
 def missing(columns: list[Column], programs: pathlib.Path) -> list[str]:
     """What is not there to run, each with its remedy."""
     faults = []
     for c in columns:
-        remedy = ("build the target misuse_corpus" if c.is_ours else
-                  "run scripts/setup.sh misuse, configure again and build the target misuse_page")
         if not (programs / c.program).is_file():
-            faults.append(f"no program {programs / c.program}: {remedy}")
+            faults.append(f"no program {programs / c.program}: build the target misuse_corpus")
     return sorted(set(faults))
 
 

@@ -72,6 +72,14 @@ def faults(table: dict) -> list[Fault]:
     return [Fault(name, size, level) for name, sizes in named for level in table["levels"] for size in sizes]
 
 
+def faults_checked(table: dict) -> list[Fault]:
+    """Each fault at each size, by turns at one level and the other: all but a few cells are the same at both."""
+    names = list(dict.fromkeys(f.name for f in faults(table)))
+    levels = table["levels"]
+    return [f for f in faults(table)
+            if (names.index(f.name) + table["sizes"].index(f.size)) % len(levels) == levels.index(f.level)]
+
+
 def programs_counted(table: dict) -> list[Fault]:
     """One for each fault and size. What only tells an attacker something is no fault that could be caught."""
     counted = {name for row in table["rows"] if row.get("counts", True) for name in row["faults"]}

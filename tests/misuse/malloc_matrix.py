@@ -19,22 +19,37 @@ import sys
 
 import malloc_cells
 import malloc_record
-import page
 
 PAGE = malloc_cells.ROOT / "results/misuse-malloc.md"
+
+
+def part(page: str, name: str) -> list[str]:
+    """The lines between `<!-- matrix: name -->` and `<!-- end -->`."""
+    begin, end = f"<!-- matrix: {name} -->\n", "<!-- end -->"
+    _, mark, rest = page.partition(begin)
+    if not mark or end not in rest:
+        sys.exit(f"matrix: the page has no part '{begin.strip()}' ... '{end}'")
+    return rest.partition(end)[0].splitlines()
+
+
+def replace_part(page: str, name: str, lines: list[str]) -> str:
+    """The page with other lines there."""
+    begin = f"<!-- matrix: {name} -->\n"
+    old = "".join(line + "\n" for line in part(page, name))
+    return page.replace(begin + old, begin + "\n".join(lines) + "\n", 1)
 
 
 def page_from_record(text: str, table: dict) -> str:
     outcomes, versions = malloc_record.read(table)
     ours, peers = ([a["name"] for a in table[kind] if a.get("in_page", True)] for kind in ("ours", "peers"))
-    text = page.replace_part(text, "malloc words", malloc_record.words_lines())
+    text = replace_part(text, "malloc words", malloc_record.words_lines())
     every = [a["name"] for kind in ("ours", "peers") for a in table[kind]]
     for name, lines in (
             ("malloc", lambda now: malloc_record.table_lines(table, outcomes, ours + peers, now)),
             ("malloc caught", lambda now: malloc_record.caught_lines(table, outcomes, every, now)),
             ("malloc versions", lambda now: malloc_record.versions_lines(peers, versions, now))):
-        now = [line.strip("|").split("|") for line in page.part(text, name)]
-        text = page.replace_part(text, name, lines(now))
+        now = [line.strip("|").split("|") for line in part(text, name)]
+        text = replace_part(text, name, lines(now))
     return text
 
 
@@ -63,7 +78,9 @@ def measured_again(allocators: list[malloc_cells.Allocator], programs: pathlib.P
 
 def check(table: dict, observed: malloc_cells.Outcomes) -> int:
     names = {a["name"] for a in table["ours"]}
-    recorded = {key: cell for key, cell in malloc_record.read(table)[0].items() if key[0] in names}
+    checked = set(malloc_cells.faults_checked(table))
+    recorded = {key: cell for key, cell in malloc_record.read(table)[0].items()
+                if key[0] in names and key[1] in checked}
     lines = malloc_record.differences(recorded, observed)
     if lines:
         lines.append(f"{len(lines)} of {len(observed)} cells differ; where the change is meant: make misuse")
@@ -89,8 +106,8 @@ def main() -> int:
     allocators = malloc_cells.peers(table) if options.accept_peers else malloc_cells.ours(table, options.libraries)
     if options.only and not options.check:
         allocators = [a for a in allocators if a.name in options.only]
-    observed = malloc_cells.measure_all(allocators, malloc_cells.faults(table), options.programs.resolve(),
-                                        options.rounds)
+    which = malloc_cells.faults_checked(table) if options.check else malloc_cells.faults(table)
+    observed = malloc_cells.measure_all(allocators, which, options.programs.resolve(), options.rounds)
     if lines := broken(observed):
         sys.exit("\n".join(f"misuse: {line}" for line in lines))
     if options.check:

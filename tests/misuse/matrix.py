@@ -3,12 +3,9 @@
 
   matrix.py --programs DIR --check     compares ashlar's outcomes with expected.csv; 1 if one differs
   matrix.py --programs DIR --accept    writes them to expected.csv
-  matrix.py --write                    makes a page of expected.csv, build/results/misuse-components.md; with --programs
-                                       of the peers' outcomes, too
 
-What there is to run is in matrix.json: faults, components, levels, peers. A further level of the heap is one more
-line there and an --accept. DIR has the corpus' programs (target misuse_corpus; misuse_page builds the peers' too).
-malloc_matrix.py does the same for malloc.
+What there is to run is in matrix.json: faults, components, levels. A further level of the heap is one more line there
+and an --accept. DIR has the corpus' programs (target misuse_corpus). malloc_matrix.py does the same for malloc.
 """
 from __future__ import annotations
 
@@ -19,37 +16,13 @@ import sys
 import cells
 import columns
 import expected
-import page
-
-PEER_ROUNDS = 10
 
 
-class Corpus:
-    """The built programs, and what runs on them."""
-
-    def __init__(self, matrix: dict, programs: pathlib.Path | None) -> None:
-        if programs is None:
-            sys.exit("matrix: to run the corpus, name its programs' folder by --programs")
-        self.matrix = matrix
-        self.programs = programs.resolve()
-
-    def ours(self) -> cells.Results:
-        ran = columns.of_ashlar(self.matrix)
-        self._require(columns.missing(ran, self.programs) or columns.unlisted(self.matrix, self.programs))
-        return self._run(ran)
-
-    def peers(self) -> list[cells.Results]:
-        ran = columns.of_peers(self.matrix)
-        self._require(columns.missing(ran, self.programs))
-        return [self._run(ran) for _ in range(PEER_ROUNDS)]
-
-    def _run(self, ran: list[columns.Column]) -> cells.Results:
-        return cells.run_all(ran, self.matrix["faults"], self.programs)
-
-    @staticmethod
-    def _require(faults: list[str]) -> None:
-        if faults:
-            sys.exit("\n".join(f"matrix: {f}" for f in faults))
+def observe(matrix: dict, programs: pathlib.Path) -> cells.Results:
+    ran = columns.of_ashlar(matrix)
+    if faults := columns.missing(ran, programs) or columns.unlisted(matrix, programs):
+        sys.exit("\n".join(f"matrix: {f}" for f in faults))
+    return cells.run_all(ran, matrix["faults"], programs)
 
 
 def check(observed: cells.Results) -> int:
@@ -64,22 +37,15 @@ def check(observed: cells.Results) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=pathlib.Path, metavar="DIR")
+    parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="DIR")
     action = parser.add_mutually_exclusive_group(required=True)
-    for name in ("--check", "--accept", "--write"):
+    for name in ("--check", "--accept"):
         action.add_argument(name, action="store_true")
     options = parser.parse_args()
-    matrix = columns.load()
-
+    observed = observe(columns.load(), options.programs.resolve())
     if options.check:
-        return check(Corpus(matrix, options.programs).ours())
-    if options.accept:
-        expected.write(Corpus(matrix, options.programs).ours())
-        return 0
-    rounds = Corpus(matrix, options.programs).peers() if options.programs is not None else []
-    page.PAGE.parent.mkdir(parents=True, exist_ok=True)
-    page.PAGE.write_text(page.whole(matrix, expected.read(), rounds))
-    print(page.PAGE)
+        return check(observed)
+    expected.write(observed)
     return 0
 
 

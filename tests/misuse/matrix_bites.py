@@ -25,8 +25,8 @@ SAYS = {"name": "double_free", "title": "", "says": ["double_free"]}
 FULL = "ashlar: free(0xa0): the block is free already (double free), pool 'corpus', block size 64\n"
 
 
-def judge(out: str, err: str = "", code: int | None = -6, ours: bool = True) -> Cell:
-    return cells.classify(Run(out, err, code), SAYS, "corpus", ours)
+def judge(out: str, err: str = "", code: int | None = -6) -> Cell:
+    return cells.classify(Run(out, err, code), SAYS, "corpus")
 
 
 class Outcomes(unittest.TestCase):
@@ -55,10 +55,6 @@ class Outcomes(unittest.TestCase):
                      "ashlar: ASHLAR_CHECK=2 is ignored: expected 0 or 1\n"):
             self.assertEqual(judge("misused: 0xa0\n", line).outcome, "died")
 
-    def test_a_peer_says_it_in_its_own_words_and_the_library_is_no_allocator(self):
-        self.assertEqual(judge("misused: 0xa0\n", "free(): invalid pointer\n", ours=False).outcome, "reported")
-        self.assertEqual(judge("misused: 0xa0\n", "terminate called after\n  what():  x\n", ours=False).outcome, "died")
-
 
 class Messages(unittest.TestCase):
     def lacks(self, line: str) -> str:
@@ -80,7 +76,7 @@ class Messages(unittest.TestCase):
         line = "ashlar: ~pool(0x0): the allocator ended with blocks in use, pool 'corpus', block size 64"
         for more, lacks in ((", blocks 3\n", ""), ("\n", "address")):
             done = Run("misused: 0xa0\nended: \n", line + more, 0)
-            self.assertEqual(cells.classify(done, leak, "corpus", True), Cell("reported", lacks))
+            self.assertEqual(cells.classify(done, leak, "corpus"), Cell("reported", lacks))
 
     def test_every_kind_that_matrix_json_names_is_a_kind(self):
         for fault in columns.load()["faults"]:
@@ -118,7 +114,7 @@ class LostDetections(unittest.TestCase):
     def test_a_setting_of_the_caller_does_not_leak_into_a_cell(self):
         column = Column("x", "", "x", "process_heap", "xmalloc")
         with unittest.mock.patch.dict(os.environ, {"ASHLAR_CHECK": "full"}):
-            cell = cells.classify(cells.run(column, "overflow_16", PROGRAMS), SAYS, "", True)
+            cell = cells.classify(cells.run(column, "overflow_16", PROGRAMS), SAYS, "")
         self.assertEqual(cell.outcome, "damage")
 
 

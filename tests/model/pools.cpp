@@ -113,19 +113,14 @@ struct growing : plain_room<growing<Policies...>> {
   static constexpr std::size_t slots = 1000;
   static constexpr bool counts = pool_type::counting_type::counts;
   explicit growing(draw d)
-      : source(d),
+      : source(bytes_allowed(d)),
         pool(layout(d),
              heap_blocks{d.below(64), d.below(400), d.one_in(2) ? d.below(800) : SIZE_MAX},
              ashlar_test::test_source_ref{&source}) {}
   [[nodiscard]] bool source_refuses() const { return source.bytes_allowed != SIZE_MAX; }
   void check() const { REQUIRE(source.wrong == 0); }
 
-  struct limited_source : ashlar_test::test_source {
-    explicit limited_source(draw d) {
-      if (d.one_in(3)) bytes_allowed = d.below(1 << 17);
-    }
-    ~limited_source() { REQUIRE(pieces.empty() && wrong == 0); }
-  } source;
+  ashlar_test::checked_source source;
   pool_type pool;
 };
 

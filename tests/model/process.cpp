@@ -1,6 +1,5 @@
 // The process heap, by all its faces: a block that one of them gave, any may take.
 #include <cerrno>
-#include <map>
 #include <tests/model/requests.hpp>
 
 #include <ashlar/adapt/allocator.hpp>
@@ -130,16 +129,9 @@ class process_face {
     expect("blocks in use", seen.blocks - before_.blocks, all.blocks);
     expect("bytes in use", seen.bytes - before_.bytes, all.bytes);
     if (before_.blocks != 0) return;
-    std::map<std::size_t, std::uint64_t> by_size;
-    self.each_block([&](const block& b) { ++by_size[b.usable]; });
     ashlar_stats s;
     ashlar_stats_get(&s);
-    for (std::uint32_t c = 0; c < s.class_count; ++c) {
-      const std::size_t size = s.classes[c].block_size;
-      // A block of whole pages may be in no class: calloc's above 32 KiB, one aligned for more than a page.
-      if (size == 0 || size % 4096 == 0 || size > 128 * 1024) continue;
-      expect("blocks of " + std::to_string(size), s.classes[c].blocks_in_use, by_size[size]);
-    }
+    expect_by_class(s, self);
   }
 
  private:

@@ -221,6 +221,11 @@ inline style choose_style(draw d) {
   return s;
 }
 
+/// What a source may give, which has an end at times.
+inline std::size_t bytes_allowed(draw d) {
+  return d.one_in(3) ? d.below(1 << 17) : SIZE_MAX;
+}
+
 template <class Face>
 class subject_of final : public subject {
  public:
@@ -273,6 +278,8 @@ class subject_of final : public subject {
       audit();
     }
   }
+
+  Face& face() { return face_; }
 
   void close_mail() override {
     for (const auto& p : parts_) p->post.lock();

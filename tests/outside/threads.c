@@ -330,37 +330,6 @@ static int stacks_that_the_program_owns(void) {
   return 0;
 }
 
-// ten_thousand_threads_over_time: 10,000 threads live one after the other; each leaves a block to the next one. The process does not grow with them.
-enum { batch = 10, batches = 1000 };
-static void* left_time[batch];
-
-static void* life(void* p) {
-  void** mine = (void**)p;
-  free(*mine);
-  char* text = (char*)malloc(3000);
-  strcpy(text, "a life");
-  *mine = realloc(strdup(text), 200);
-  free(text);
-  return NULL;
-}
-
-static int ten_thousand_threads_over_time(void) {
-  pthread_attr_t small;
-  pthread_attr_init(&small);
-  pthread_attr_setstacksize(&small, 64 * 1024);
-  long before = 0;
-  for (int b = 0; b < batches; ++b) {
-    pthread_t t[batch];
-    for (int i = 0; i < batch; ++i) CHECK(pthread_create(&t[i], &small, life, &left_time[i]) == 0);
-    for (int i = 0; i < batch; ++i) pthread_join(t[i], NULL);
-    if (b == batches / 10) before = resident_kib();
-  }
-  for (int i = 0; i < batch; ++i)
-    CHECK(strcmp((char*)left_time[i], "a life") == 0), free(left_time[i]);
-  printf("bounded: %d\n", resident_kib() - before < 24 * 1024);
-  return 0;
-}
-
 // the_first_thread_ends_first: main ends by pthread_exit. The process lives on: /proc/self has no maps any more, since they are the first thread's.
 static char* of_main;
 static pthread_t first;
@@ -495,7 +464,6 @@ static const struct program programs[] = {
     {"helper_threads_of_the_c_library", helper_threads_of_the_c_library},
     {"key_destructors_of_each_round", key_destructors_of_each_round},
     {"stacks_that_the_program_owns", stacks_that_the_program_owns},
-    {"ten_thousand_threads_over_time", ten_thousand_threads_over_time},
     {"the_first_thread_ends_first", the_first_thread_ends_first},
     {"threads_on_one_processor", threads_on_one_processor},
     {"threads_that_end_without_the_heap", threads_that_end_without_the_heap},

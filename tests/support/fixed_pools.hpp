@@ -1,42 +1,20 @@
-// support/fixed_pools.hpp: what tests of fixed pools share: a page source that counts, and a pool in
-// each kind of memory.
+// support/fixed_pools.hpp: what tests of fixed pools share: a pool in each kind of memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <new>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include <ashlar/arena/test_source.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
 
 namespace support {
 
-/// A page source on aligned operator new that counts, and that refuses beyond a limit.
-struct test_source {
-  std::size_t pieces = 0;
-  std::size_t bytes = 0;
-  std::size_t largest_allowed = SIZE_MAX;
-
-  void* allocate(std::size_t size, std::size_t alignment) noexcept {
-    if (size > largest_allowed) return nullptr;
-    void* const p = ::operator new(size, std::align_val_t{alignment}, std::nothrow);
-    if (p != nullptr) ++pieces, bytes += size;
-    return p;
-  }
-  void deallocate(void* p, std::size_t size, std::size_t alignment) noexcept {
-    --pieces;
-    bytes -= size;
-    ::operator delete(p, std::align_val_t{alignment});
-  }
-};
-struct test_source_ref {
-  test_source* source;
-  void* allocate(std::size_t n, std::size_t a) noexcept { return source->allocate(n, a); }
-  void deallocate(void* p, std::size_t n, std::size_t a) noexcept { source->deallocate(p, n, a); }
-};
+using ashlar_test::test_source;
+using ashlar_test::test_source_ref;
 
 /// The same pointer, about which the compiler knows nothing: it would warn of these misuses itself.
 template <class T>

@@ -2,26 +2,15 @@
 // freed by other threads than allocated them, some outlive many phases, big buffers come now and then. The number of
 // live blocks is bounded, so that equal phases of any two cycles need the same memory. A line of CSV a cycle goes to
 // standard output; soak.py judges it. Every block is checked as it is freed, and the heap audits itself at the end.
+#define MODES_WITHOUT_MAIN
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <string_view>
-#include <tests/lifetime/audit.hpp>
-#include <tests/support/face.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
-#include <thread>
-#include <vector>
-
-#include <fcntl.h>
-#include <unistd.h>
+#include <tests/lifetime/program.hpp>
 
 namespace {
 
@@ -221,16 +210,9 @@ void serve_phase(const phase& p, std::size_t part, std::uint64_t seed, pace sess
 
 /// Resident bytes as the page tables have them; the counters of statm are off by some hundred KiB.
 std::size_t resident_kib() {
-  static char text[4096];
-  const int file = ::open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
-  REQUIRE(file >= 0);
-  const ssize_t length = ::read(file, text, sizeof text - 1);
-  ::close(file);
-  REQUIRE(length > 0);
-  text[length] = '\0';
-  const char* const line = std::strstr(text, "\nRss:");
-  REQUIRE(line != nullptr);
-  return std::strtoul(line + 5, nullptr, 10);
+  const std::size_t kib = support::figure_in("/proc/self/smaps_rollup", "\nRss:");
+  REQUIRE(kib != 0);
+  return kib;
 }
 
 struct heap_figures {
@@ -323,14 +305,17 @@ void soak() {
                face::drop_in ? "is trimmed" : "has audited itself");
 }
 
+/// Returns: whether `name` is the option's, whose value is read then.
 template <class T>
-void read_number(const char* name, const char* text, T& value) {
+bool is_read(std::string_view name, const char* option, const char* text, T& value) {
+  if (name != option) return false;
   const std::string_view digits = text;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size() || value < 0) {
-    std::fprintf(stderr, "soak: --%s: '%s' is no number\n", name, text);
+    std::fprintf(stderr, "soak: %s: '%s' is no number\n", option, text);
     std::exit(2);
   }
+  return true;
 }
 
 }  // namespace
@@ -339,25 +324,14 @@ int main(int argument_count, char** arguments) {
   for (int i = 1; i + 1 < argument_count; i += 2) {
     const std::string_view name = arguments[i];
     const char* const value = arguments[i + 1];
-    if (name == "--seconds") {
-      read_number("seconds", value, chosen.seconds);
-    } else if (name == "--cycles") {
-      read_number("cycles", value, chosen.cycles);
-    } else if (name == "--threads") {
-      read_number("threads", value, chosen.threads);
-    } else if (name == "--seed") {
-      read_number("seed", value, chosen.seed);
-    } else if (name == "--operations") {
-      read_number("operations", value, chosen.operations);
-    } else if (name == "--quiet-seconds") {
-      read_number("quiet-seconds", value, chosen.quiet_seconds);
-    } else if (name == "--leak") {
-      read_number("leak", value, chosen.leak);
-    } else if (name == "--pin") {
-      read_number("pin", value, chosen.pin);
-    } else {
+    if (!is_read(name, "--seconds", value, chosen.seconds) &&
+        !is_read(name, "--cycles", value, chosen.cycles) &&
+        !is_read(name, "--threads", value, chosen.threads) &&
+        !is_read(name, "--seed", value, chosen.seed) &&
+        !is_read(name, "--operations", value, chosen.operations) &&
+        !is_read(name, "--quiet-seconds", value, chosen.quiet_seconds) &&
+        !is_read(name, "--leak", value, chosen.leak) && !is_read(name, "--pin", value, chosen.pin))
       argument_count = 0;
-    }
   }
   if (argument_count % 2 == 0 || chosen.threads == 0 || chosen.operations < 100) {
     std::fprintf(

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <sstream>
 #include <string>
-#include <string_view>
+#include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
 #include <thread>
 #include <vector>
@@ -23,6 +23,11 @@ std::string report() {
   xalloc_stats();
   std::cout.rdbuf(before);
   return text.str();
+}
+
+int as_it_should_be() {
+  std::puts("as it should be");
+  return 0;
 }
 
 std::string row(const char* size, int count, int in_use) {
@@ -50,24 +55,27 @@ void release(std::vector<void*>& blocks, std::size_t kept) {
   blocks.resize(kept);
 }
 
-void nothing() {
+MODE(nothing) {
   expect("");
+  return as_it_should_be();
 }
 
-void the_document() {
+MODE(the_document) {
   auto blocks = allocate(10'001, 110);
   release(blocks, 1);
   expect(row("112", 10'001, 1));
+  return as_it_should_be();
 }
 
 /// A block that came back is used again: only the first call creates one.
-void one_block() {
+MODE(one_block) {
   for (int i = 0; i < 1000; ++i) xfree(xmalloc(24));
   expect(row("32", 1, 0));
+  return as_it_should_be();
 }
 
 /// Any number of frees at any depth of a cache: what is created is the most that was ever in use.
-void waves() {
+MODE(waves) {
   for (const std::size_t count : {3u, 700u, 20u, 5'000u, 1u, 4'999u}) {
     auto blocks = allocate(count, 40);
     release(blocks, 0);
@@ -76,9 +84,10 @@ void waves() {
   expect(row("48", 5'000, 17));
   release(blocks, 0);
   expect(row("48", 5'000, 0));
+  return as_it_should_be();
 }
 
-void each_call() {
+MODE(each_call) {
   void* const zeroed = xcalloc(4, 10);
   void* const aligned = xaligned_alloc(64, 64);
   void* const large = xmalloc(1 << 20);
@@ -95,19 +104,21 @@ void each_call() {
   xfree(nullptr);
   expect(row("48", 1, 0) + row("64", 1, 0) + row("112", 1, 0) + row("1024", 1, 0) +
          row("large", 1, 0));
+  return as_it_should_be();
 }
 
 /// What does not come from xmalloc is not in its report.
-void other_faces() {
+MODE(other_faces) {
   xalloc_init();
   std::vector<std::string> texts(100, std::string(100, 'x'));
   xalloc_destroy();
   expect("");
+  return as_it_should_be();
 }
 
 /// Threads that have ended are as exact as the calling one: blocks that they created, kept or freed
 /// for another.
-void ended_threads() {
+MODE(ended_threads) {
   std::vector<void*> from_thread;
   std::thread([&] {
     from_thread = allocate(500, 200);
@@ -123,11 +134,12 @@ void ended_threads() {
   expect(row("208", 500, 500));
   release(again, 0);
   expect(row("208", 500, 0));
+  return as_it_should_be();
 }
 
 /// A thread that still runs may rest on free blocks: the report says so, and by how many it can be
 /// wrong.
-void running_thread() {
+MODE(running_thread) {
   std::mutex mutex;
   std::condition_variable changed;
   int step = 0;
@@ -165,10 +177,11 @@ void running_thread() {
   other.join();
   expect(row("208", 100, 0) + row("416", 1, 1));
   xfree(own);
+  return as_it_should_be();
 }
 
 /// One thread allocates, another frees: blocks are used again though their count goes round.
-void producer_and_consumer() {
+MODE(producer_and_consumer) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<void*> handed;
@@ -207,43 +220,19 @@ void producer_and_consumer() {
                       &in_use) == 2);
   REQUIRE(in_use == 0);
   REQUIRE(count >= 50 && count <= 50 + 127);
+  return as_it_should_be();
 }
 
 /// Without a redirection the lines are on standard output, in order with what the program writes
 /// there.
-void standard_output() {
+MODE(standard_output) {
   auto blocks = allocate(2, 110);
   std::fputs("before\n", stdout);
   std::cout << "between\n";
   xalloc_stats();
   std::fputs("after\n", stdout);
   release(blocks, 0);
+  return as_it_should_be();
 }
-
-constexpr struct {
-  std::string_view name;
-  void (*run)();
-} cases[] = {{"nothing", nothing},
-             {"the_document", the_document},
-             {"one_block", one_block},
-             {"waves", waves},
-             {"each_call", each_call},
-             {"other_faces", other_faces},
-             {"ended_threads", ended_threads},
-             {"running_thread", running_thread},
-             {"producer_and_consumer", producer_and_consumer},
-             {"standard_output", standard_output}};
 
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  REQUIRE(argument_count == 2);
-  for (const auto& c : cases) {
-    if (c.name != arguments[1]) continue;
-    c.run();
-    std::puts("as it should be");
-    return 0;
-  }
-  std::fprintf(stderr, "no case %s\n", arguments[1]);
-  return 1;
-}

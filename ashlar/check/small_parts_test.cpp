@@ -1,16 +1,72 @@
-// Full checks over a heap of the test's own: which blocks go which way, also when there is no
-// memory.
+// The tests of the small sources of ashlar/check: a part for each, with its name.
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/check/block_records.hpp>
 #include <ashlar/check/checked_blocks.hpp>
 
 namespace {
 
+using ashlar::detail::block_record;
+using ashlar::detail::block_records;
 using namespace ashlar;
 using detail::full_check;
+
+// ---- block_records ------------------------------------------------------------------------------
+// Records of blocks against a map: what is in, what was taken out, and that the table follows.
+
+/// Never looked at: a record only compares addresses.
+std::byte* address_of(std::size_t i) {
+  return reinterpret_cast<std::byte*>(std::uintptr_t{0x10000} + i * 16);
+}
+
+TEST(BlockRecords, ARandomProgramAgreesWithAMap) {
+  block_records records;
+  std::map<std::byte*, block_record*> model;
+  std::vector<block_record*> out;  // taken out, not yet put by
+  std::mt19937_64 random(5);
+  // More than twice the buckets that a table starts with, so that it doubles while chains are full.
+  for (int i = 0; i < 60'000; ++i) {
+    std::byte* const address = address_of(random() % 16'384);
+    const auto found = model.find(address);
+    ASSERT_EQ(records.find(address), found == model.end() ? nullptr : found->second);
+    if (found == model.end()) {
+      block_record* const r = records.add(address);
+      ASSERT_NE(r, nullptr);
+      ASSERT_EQ(r->address, address);
+      ASSERT_EQ(r->freed.call, nullptr) << "a used record comes as new";
+      r->freed.call = "free";
+      model.emplace(address, r);
+    } else if (random() % 3 == 0) {
+      records.take_out(found->second);
+      out.push_back(found->second);
+      model.erase(found);
+    }
+    if (out.size() == 100) {
+      for (block_record* r : out) records.put_by(r);
+      out.clear();
+    }
+    ASSERT_EQ(records.count(), model.size());
+  }
+  std::size_t visited = 0;
+  records.for_each([&](const block_record& r) {
+    ++visited;
+    EXPECT_EQ(model.at(r.address), &r);
+  });
+  EXPECT_EQ(visited, model.size());
+  EXPECT_GE(records.memory_bytes(), model.size() * sizeof(block_record));
+  EXPECT_GT(model.size(), 8192u) << "the program was too short to see the table double";
+}
+
+// ---- checked_blocks -----------------------------------------------------------------------------
+// Full checks over a heap of the test's own: which blocks go which way, also when there is no
+// memory.
 
 /// Has room for so many blocks, and knows those that are out.
 struct small_heap {
@@ -74,14 +130,6 @@ TEST(CheckedBlocks, WhatNoMemoryCanServeEmptiesNoQueue) {
   EXPECT_EQ(of.out.size(), 1u) << "it still waits";
   detail::give_back_left(checks, h, checks.emptied_queue("test"), "test");
   checks.end();
-}
-
-TEST(CheckedBlocks, UnknownAddressesAreTheHeaps) {
-  full_check checks;
-  checks.start({.stack_depth = 0});
-  small_heap of;
-  int other = 0;
-  EXPECT_FALSE(detail::deallocate_checked(checks, handle{&of}, &other, "test"));
 }
 
 }  // namespace

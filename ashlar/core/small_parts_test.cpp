@@ -1,0 +1,315 @@
+// The tests of the small sources of ashlar/core: a part for each, with its name.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/count_ones.hpp>
+#include <ashlar/core/exact_divisor.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/core/linked_list.hpp>
+#include <ashlar/core/number_list.hpp>
+#include <ashlar/core/sealable_source.hpp>
+#include <ashlar/core/trace_recorder.hpp>
+
+namespace {
+
+using namespace ashlar;
+using ashlar::detail::link_first;
+using ashlar::detail::unlink_from;
+using namespace ashlar::detail;
+
+// ---- fault --------------------------------------------------------------------------------------
+
+TEST(Fault, EveryKindHasASentenceOfItsOwn) {
+  std::set<std::string> sentences;
+  for (int kind = 0; kind <= static_cast<int>(fault_kind::leak); ++kind)
+    sentences.insert(describe(static_cast<fault_kind>(kind)));
+  EXPECT_EQ(sentences.size(), static_cast<std::size_t>(fault_kind::leak) + 1);
+  EXPECT_FALSE(sentences.contains("unknown fault"));
+}
+
+TEST(Fault, EveryKindHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (int kind = 0; kind <= static_cast<int>(fault_kind::leak); ++kind)
+    names.insert(name_of(static_cast<fault_kind>(kind)));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(fault_kind::leak) + 1);
+  EXPECT_FALSE(names.contains("unknown"));
+}
+
+// A kind that a later version of the library may add is told, not read past a table.
+TEST(Fault, AKindThatIsNotKnownHasASentenceToo) {
+  EXPECT_STREQ(describe(static_cast<fault_kind>(200)), "unknown fault");
+  EXPECT_STREQ(name_of(static_cast<fault_kind>(200)), "unknown");
+}
+
+// ---- sealable_source ----------------------------------------------------------------------------
+
+struct counting_source {
+  int pieces = 0;
+  char bytes[64] = {};
+  void* allocate(std::size_t, std::size_t) noexcept {
+    ++pieces;
+    return bytes;
+  }
+  void deallocate(void*, std::size_t, std::size_t) noexcept { --pieces; }
+};
+
+struct counting_source_ref {
+  counting_source* to;
+  void* allocate(std::size_t n, std::size_t a) const noexcept { return to->allocate(n, a); }
+  void deallocate(void* p, std::size_t n, std::size_t a) const noexcept { to->deallocate(p, n, a); }
+};
+
+TEST(SealableSource, GivesUntilItIsSealedAndTakesBackAlways) {
+  counting_source below;
+  ashlar::sealable_source source(counting_source_ref{&below});
+  static_assert(ashlar::page_source<decltype(source)>);
+  void* const first = source.allocate(32, 8);
+  EXPECT_EQ(first, below.bytes);
+  source.seal();
+  EXPECT_TRUE(source.is_sealed());
+  EXPECT_EQ(source.allocate(1, 1), nullptr);
+  EXPECT_EQ(source.allocate(1, 1), nullptr);
+  EXPECT_EQ(source.refused(), 2u);
+  EXPECT_EQ(below.pieces, 1);
+  source.deallocate(first, 32, 8);
+  EXPECT_EQ(below.pieces, 0);
+  source.unseal();
+  EXPECT_NE(source.allocate(32, 8), nullptr);
+  EXPECT_EQ(source.refused(), 2u);
+}
+
+// ---- linked_list --------------------------------------------------------------------------------
+// Every order in which the nodes of a short list can leave it.
+
+struct node {
+  node* next = nullptr;
+  node* previous = nullptr;
+};
+
+void expect_list(const node* head, const std::vector<node*>& wanted) {
+  std::vector<const node*> found;
+  const node* before = nullptr;
+  for (const node* n = head; n != nullptr && found.size() <= wanted.size(); n = n->next) {
+    EXPECT_EQ(n->previous, before);
+    found.push_back(n);
+    before = n;
+  }
+  EXPECT_TRUE(std::equal(found.begin(), found.end(), wanted.begin(), wanted.end()));
+}
+
+TEST(LinkedList, NodesLeaveItInEveryOrder) {
+  std::array<std::size_t, 4> order = {0, 1, 2, 3};
+  do {
+    std::array<node, 4> nodes;
+    node* head = nullptr;
+    std::vector<node*> model;
+    for (node& n : nodes) {
+      link_first(head, n);
+      model.insert(model.begin(), &n);
+      expect_list(head, model);
+    }
+    for (const std::size_t i : order) {
+      unlink_from(head, nodes[i]);
+      model.erase(std::find(model.begin(), model.end(), &nodes[i]));
+      expect_list(head, model);
+    }
+    link_first(head, nodes[order[0]]);  // with the links that it left with
+    expect_list(head, {&nodes[order[0]]});
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+// ---- bits ---------------------------------------------------------------------------------------
+
+TEST(Bits, AlignmentAgreesWithDivisionForEverySmallNumber) {
+  for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+    for (std::size_t n = 0; n < 10'000; ++n) {
+      ASSERT_EQ(ashlar::align_down(n, alignment), n / alignment * alignment);
+      ASSERT_EQ(ashlar::align_up(n, alignment), ashlar::divide_up(n, alignment) * alignment);
+    }
+  }
+}
+
+TEST(Bits, CheckedAlignmentRefusesToWrap) {
+  std::size_t result = 7;
+  EXPECT_FALSE(ashlar::align_up_checked(SIZE_MAX, 16, result));
+  EXPECT_EQ(result, 7u);
+  EXPECT_TRUE(ashlar::align_up_checked(SIZE_MAX - 15, 16, result));
+  EXPECT_EQ(result, SIZE_MAX - 15);
+}
+
+static_assert(ashlar::min_of(3, 5) == 3 && ashlar::min_of(5, 3) == 3 && ashlar::min_of(0, 0) == 0);
+static_assert(ashlar::max_of(3, 5) == 5 && ashlar::max_of(SIZE_MAX, 0) == SIZE_MAX);
+
+TEST(Bits, OnesAreCountedAsTheLibraryCountsThem) {
+  std::uint64_t bits = 1;
+  for (unsigned i = 0; i < 64; ++i) {
+    EXPECT_EQ(ashlar::detail::count_ones(std::uint64_t{1} << i), 1u) << i;
+    EXPECT_EQ(ashlar::detail::count_ones(~std::uint64_t{0} >> i), 64 - i) << i;
+  }
+  for (int i = 0; i < 1000; ++i) {
+    bits = bits * 6364136223846793005u + 1442695040888963407u;
+    EXPECT_EQ(ashlar::detail::count_ones(bits), static_cast<unsigned>(std::popcount(bits))) << bits;
+  }
+  EXPECT_EQ(ashlar::detail::count_ones(0), 0u);
+}
+
+TEST(LineWriter, DropsWhatDoesNotFit) {
+  ashlar::line_writer<8> line;
+  line << "abc" << 1234567u;
+  EXPECT_EQ(std::string(line.data(), line.size()), "abc12345");
+}
+
+TEST(LineWriter, ALineEndsEvenWhereThereIsNoRoom) {
+  ashlar::line_writer<4> full, roomy;
+  full << "abcd";
+  full.end_line();
+  EXPECT_EQ(std::string(full.data(), full.size()), "abc\n");
+  roomy << "ab";
+  roomy.end_line();
+  EXPECT_EQ(std::string(roomy.data(), roomy.size()), "ab\n");
+}
+
+TEST(LineWriter, WritesAddressesAndTheLargestNumber) {
+  ashlar::line_writer<64> line;
+  line << reinterpret_cast<const void*>(0xbeef0) << " " << SIZE_MAX << " " << 0u;
+  EXPECT_EQ(std::string(line.data(), line.size()), "0xbeef0 " + std::to_string(SIZE_MAX) + " 0");
+}
+
+// ---- trace_recorder -----------------------------------------------------------------------------
+// The bytes of a recorded trace are the same on every processor, whatever the order of its bytes.
+
+struct text_port {
+  static constexpr std::uint32_t ticks_per_second = 1000;
+  std::string written;
+  std::uint32_t clock = 0;
+
+  std::uint32_t now() noexcept { return clock += 300; }
+  bool write(const std::byte* bytes, std::size_t count) noexcept {
+    written.append(reinterpret_cast<const char*>(bytes), count);
+    return true;
+  }
+};
+
+/// Returns: the bytes of a trace of two blocks, at addresses of the test's own.
+std::string recorded() {
+  trace_recorder<text_port> recorder;
+  const recorded_pool pool{.id = reinterpret_cast<const void*>(std::uintptr_t{0x20000f00}),
+                           .name = "messages"};
+  const auto* const low = reinterpret_cast<const void*>(std::uintptr_t{0x20001000});
+  const auto* const high = reinterpret_cast<const void*>(std::uintptr_t{0x7ff01040});
+  EXPECT_TRUE(recorder.begin("firmware"));
+  recorder.allocated(pool, low, 48, 16);
+  recorder.allocated(pool, high, 1'000'000, 8);
+  recorder.mark("half");
+  recorder.freed(pool, low);
+  recorder.refused(pool, 96, 8);
+  EXPECT_TRUE(recorder.end());
+  return recorder.port().written;
+}
+
+/// Returns: what follows the header, in hexadecimal digits. The header tells how many bytes a
+/// pointer has.
+std::string frames_of(const std::string& trace) {
+  std::string digits;
+  for (const char c : trace.substr(trace.find("AFRM"))) {
+    const auto byte = static_cast<unsigned char>(c);
+    digits += "0123456789abcdef"[byte / 16];
+    digits += "0123456789abcdef"[byte % 16];
+  }
+  return digits;
+}
+
+TEST(TraceRecorder, WritesTheSameBytesOnEveryProcessor) {
+  const std::string trace = recorded();
+  EXPECT_EQ(trace.substr(0, 12), std::string("\x89"
+                                             "ATR\r\n\x1a\n\x06\0\0\0",
+                                             12));
+  EXPECT_EQ(
+      frames_of(trace),
+      "4146524d0100000001000000050000002c01000000000000dc0500000000000043000000335052f36703713c"
+      "0500c7c7241426090000ac02ac02ac02ac02060030c0843d00600f008090808001a090e0ff03809080800102"
+      "000403020001010e000468616c66086d657373616765734146524d0200000000000000010000000000000000"
+      "0000000000000000000000090000000d10edc312f7e7ae0700010180bc8080044146524d0300000000000000"
+      "01000000000000000000000000000000000000001a000000e5902cc0fb037f951800ff9d808002819e808002"
+      "809e808002086d657373616765734146524d0400000000000000000000000000000000000000000000000000"
+      "0000010000004d478c6761b81c7805");
+}
+
+// ---- number_list --------------------------------------------------------------------------------
+// Tests of core/number_list.hpp, and of exact_divisor's way back.
+
+static_assert(std::is_same_v<link_for<0>, std::uint8_t>);
+static_assert(std::is_same_v<link_for<253>, std::uint8_t>);
+static_assert(std::is_same_v<link_for<254>, std::uint16_t>);
+static_assert(std::is_same_v<link_for<65'533>, std::uint16_t>);
+static_assert(std::is_same_v<link_for<65'534>, std::uint32_t>);
+static_assert(std::is_same_v<link_for<4'294'967'294>, std::size_t>);
+
+/// Every number that fits, so that those next to `live` and `kept` are among them; the links hold
+/// old bytes before.
+template <class Link>
+class NumberList : public testing::Test {};
+using widths = testing::Types<std::uint8_t, std::uint16_t>;
+TYPED_TEST_SUITE(NumberList, widths);
+
+TYPED_TEST(NumberList, AgreesWithAModelUpToItsLastNumber) {
+  using list_type = number_list<TypeParam>;
+  constexpr std::size_t capacity = list_type::max_count;
+  std::vector<TypeParam> storage(capacity + 1, list_type::live);
+  auto* const links = reinterpret_cast<typename list_type::array*>(storage.data());
+  list_type list;
+  EXPECT_FALSE(list.is_live(links, 0));
+  EXPECT_FALSE(list.is_live(links, 1)) << "what the links held before is no block in use";
+  EXPECT_EQ(list.pop(links), 0u);
+  std::vector<std::size_t> free;
+  for (std::size_t n = 1; n <= capacity; ++n) {
+    ASSERT_EQ(list.carve(links, capacity), n);
+    ASSERT_TRUE(list.is_live(links, n));
+    ASSERT_FALSE(list.is_live(links, n + 1));
+  }
+  EXPECT_EQ(list.carve(links, capacity), 0u);
+  EXPECT_EQ(list.carved(), capacity);
+  EXPECT_FALSE(list.is_live(links, 0));
+  EXPECT_FALSE(list.is_live(links, SIZE_MAX));
+  std::mt19937 random(7);
+  for (int step = 0; step < 200'000; ++step) {
+    const std::size_t n = 1 + random() % capacity;
+    if (list.is_live(links, n)) {
+      list.push(links, n);
+      free.push_back(n);
+    } else {
+      ASSERT_EQ(list.pop(links), free.back()) << "last in, first out";
+      ASSERT_TRUE(list.is_live(links, free.back()));
+      free.pop_back();
+    }
+    ASSERT_EQ(list.first(), free.empty() ? 0 : free.back());
+  }
+  EXPECT_EQ(list.length(links), free.size());
+}
+
+TEST(ExactDivisor, TheDividendOfAQuotientIsItsNumber) {
+  std::mt19937_64 random(11);
+  for (std::size_t d = 1; d < 300; ++d) {
+    const exact_divisor<> divisor(d);
+    for (int i = 0; i < 100; ++i) {
+      const auto n = static_cast<std::size_t>(random() >> (random() % 64));
+      ASSERT_EQ(divisor.dividend(divisor.quotient(n), d), n) << d;
+    }
+    ASSERT_EQ(divisor.dividend(divisor.quotient(0), d), 0u);
+    ASSERT_EQ(divisor.dividend(divisor.quotient(SIZE_MAX), d), SIZE_MAX);
+  }
+}
+
+}  // namespace

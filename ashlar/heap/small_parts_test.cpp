@@ -1,0 +1,359 @@
+// The tests of the small sources of ashlar/heap: a part for each, with its name.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tests/support/test_heap.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/basic_heap.hpp>
+#include <ashlar/heap/block_sign.hpp>
+#include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/interface_hits.hpp>
+#include <ashlar/heap/page_range.hpp>
+#include <ashlar/heap/run.hpp>
+#include <ashlar/heap/sealable.hpp>
+
+namespace {
+
+using namespace ashlar;
+using test::allocate;
+using test::deallocate;
+using test::test_heap;
+using cache = test_heap::cache;
+using namespace ashlar::detail;
+using places = std::vector<const char*>;
+using hits = detail::interface_hits<test_heap::classes>;
+
+// ---- heap_refusals ------------------------------------------------------------------------------
+// A heap without memory: null, and memory again when there is some.
+
+TEST(HeapRefusals, NoMemoryIsNullAndLaterMemoryIsMemory) {
+  const auto h = std::make_unique<test_heap>();
+  h->space().fail_from(1);
+  bool zeroed = false;
+  EXPECT_EQ(h->attach(), nullptr);
+  EXPECT_EQ(h->allocate_uncached(1), nullptr);
+  EXPECT_EQ(h->allocate_large(100'000, 1, zeroed), nullptr);
+  EXPECT_FALSE(h->count_exactly(nullptr));
+  EXPECT_EQ(h->space().live_reservations(), 0u);
+  h->audit();
+  h->space().fail_nth(0);
+  cache* own = h->attach();
+  ASSERT_NE(own, nullptr);
+  EXPECT_NE(allocate(*h, *own, 10), nullptr);
+  h->audit();
+}
+
+TEST(HeapRefusals, AFullHeapServesAgainWhatIsFreed) {
+  const auto h = std::make_unique<test_heap>();
+  h->space().set_limit(32 << 20);  // one range of 8 MiB
+  cache* own = h->attach();
+  ASSERT_NE(allocate(*h, *own, 16), nullptr);
+  h->space().set_reserve_max(h->space().live_bytes());
+  for (const std::size_t size : {16u, 100u, 3000u, 32'768u, 70'000u, 16u}) {
+    std::vector<void*> blocks;
+    std::size_t bytes = 0;
+    while (void* block = allocate(*h, *own, size)) {
+      blocks.push_back(block);
+      bytes += h->usable_size(block, "test");
+    }
+    EXPECT_GE(bytes, 7u << 20) << "blocks of " << size;
+    for (void* block : blocks) deallocate(*h, *own, block);
+    h->flush(*own);
+    h->trim();
+    h->audit();
+  }
+}
+
+// ---- block_sign ---------------------------------------------------------------------------------
+// The sum of heap/block_sign.hpp: no two windows share a mark, and no two addresses of a window
+// look alike.
+
+TEST(BlockSign, AWindowIsNoLongerThanItsBlock) {
+  for (std::size_t c = 1; c < class_count; ++c) {
+    const std::size_t window = std::size_t{1} << standard::mark_shift(static_cast<class_index>(c));
+    EXPECT_LE(window, block_sizes[c]);
+    EXPECT_TRUE(window == std::size_t{1} << mark_shift_max || window * 2 > block_sizes[c]);
+  }
+}
+
+TEST(BlockSign, NoTwoAddressesOfAWindowHaveTheSameMarkAndNoneHasNone) {
+  for (std::uintptr_t begin = 0x1000; begin < 0x1200; begin += 1u << mark_shift_max) {
+    std::set<block_mark> seen;
+    for (std::uintptr_t at = begin; at < begin + (1u << mark_shift_max); ++at) {
+      const block_mark mark = mark_of(reinterpret_cast<const void*>(at));
+      EXPECT_NE(mark, 0);
+      EXPECT_TRUE(seen.insert(mark).second) << at;
+    }
+  }
+}
+
+TEST(BlockSign, TheTablesOfARangeTouchAndNeverOverlap) {
+  constexpr std::uintptr_t memory = 0x7000'0000, base = 0x10'2000'0000 & UINTPTR_MAX;
+  for (const std::size_t bytes :
+       {std::size_t{4096}, std::size_t{1} << 20, (std::size_t{5} << 20) + 8192}) {
+    const std::vector<page_class> classes(marks_span(bytes) >>
+                                          page_shift);  // zeros, and then the range's
+    const block_tables tables = tables_placed(base, bytes, classes.data() + classes.size(),
+                                              reinterpret_cast<void*>(memory));
+    std::uintptr_t end = memory;
+    for (unsigned shift = mark_shift_max; shift >= mark_shift_min; --shift) {
+      const auto first = reinterpret_cast<std::uintptr_t>(
+          tables.mark_at(reinterpret_cast<const void*>(base), shift));
+      const auto last = reinterpret_cast<std::uintptr_t>(
+          tables.mark_at(reinterpret_cast<const void*>(base + bytes - 1), shift));
+      EXPECT_GE(first, end) << shift;
+      EXPECT_EQ(first % page_size, 0u) << "a table is committed by itself";
+      EXPECT_EQ(last - first, (bytes - 1) >> shift);
+      end = last + 1;
+    }
+    EXPECT_LE(end, memory + marks_bytes(bytes));
+  }
+}
+
+// ---- run ----------------------------------------------------------------------------------------
+// The geometry of slabs is a small domain, so it is tested whole.
+
+TEST(SlabShape, IsTheLeastThatKeepsWasteBelowOneIn64) {
+  const auto fits = [](std::size_t bytes, std::size_t size) {
+    return bytes >= 4 * size && (bytes % size) * 64 <= bytes;
+  };
+  for (std::size_t c = 1; c < class_count; ++c) {
+    const slab_shape& shape = standard_classes.shapes[c];
+    const std::size_t size = block_sizes[c];
+    const std::size_t bytes = std::size_t{shape.pages} * page_size;
+    if (size > shared_slab_block_max && size % page_size == 0) {
+      EXPECT_EQ(bytes, size);
+      EXPECT_EQ(shape.blocks, 1u);
+      continue;
+    }
+    EXPECT_GE(bytes, 64u * 1024) << size;
+    EXPECT_EQ(shape.blocks, bytes / size) << size;
+    EXPECT_GE(shape.blocks, 4u) << size;
+    EXPECT_LE((bytes - shape.blocks * size) * 64, bytes) << size;
+    for (std::size_t less = 64 * 1024; less < bytes; less += page_size)
+      EXPECT_FALSE(fits(less, size)) << size << ": " << less << " bytes would do";
+  }
+}
+
+TEST(SlabShape, HasABitForEachBlockAndNoWordToSpare) {
+  for (std::size_t c = 1; c < class_count; ++c) {
+    EXPECT_GE(standard_classes.shapes[c].words * 64, standard_classes.shapes[c].blocks);
+    EXPECT_LT((standard_classes.shapes[c].words - 1) * 64, standard_classes.shapes[c].blocks);
+    EXPECT_LE(standard_classes.shapes[c].words, slab_words_max);
+  }
+}
+
+TEST(SlabShape, BlockIndexIsTheQuotientForEveryByteOfEverySlab) {
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    const std::size_t size = block_sizes[c];
+    const std::size_t bytes = standard_classes.shapes[c].bytes();
+    ASSERT_EQ(standard_classes.shapes[c].block_size, size);
+    ASSERT_EQ(bytes, std::size_t{standard_classes.shapes[c].pages} * page_size);
+    std::size_t wrong = 0;
+    // The quotient is counted, not divided: an independent way to the same number.
+    for (std::size_t offset = 0, quotient = 0, rest = 0; offset < bytes; ++offset) {
+      wrong += standard_classes.shapes[c].index_of(offset) != quotient ? 1u : 0u;
+      if (++rest == size) {
+        rest = 0;
+        ++quotient;
+      }
+    }
+    EXPECT_EQ(wrong, 0u) << "class of " << size << " bytes";
+  }
+}
+
+// ---- inspected_heap -----------------------------------------------------------------------------
+// A walk through the places of blocks, a few at a time: each place has its turn.
+
+TEST(InspectedHeap, EachPlaceHasItsTurn) {
+  const auto h = std::make_unique<test_heap>();
+  detail::block_cursor at;
+  const auto nothing = [](const char*, std::size_t, std::size_t) { FAIL(); };
+  EXPECT_FALSE(h->visit_next_places(at, 7, nothing));  // not started
+
+  test_heap::cache* const own = h->attach();
+  for (std::size_t i = 0; i < 3000; ++i)
+    ASSERT_NE(test::allocate(*h, *own, 1 + i * 37 % 20'000), nullptr);
+  ASSERT_NE(test::allocate(*h, *own, 300 * 1024), nullptr);
+  places all;
+  h->for_each_place([&](const char* place, std::size_t, class_index c) {
+    if (c != 0) all.push_back(place);
+    return true;
+  });
+  for (int round = 0; round < 2; ++round) {  // the second walk begins where the first did
+    places visited;
+    while (
+        h->visit_next_places(at, 7, [&](const char* first, std::size_t count, std::size_t bytes) {
+          EXPECT_LE(count, 7u);
+          for (std::size_t i = 0; i != count; ++i) visited.push_back(first + i * bytes);
+        }))
+      continue;
+    EXPECT_EQ(visited, all);
+  }
+  h->release_all();
+}
+
+TEST(InspectedHeap, AWalkGoesOnWhereSlabsHaveChanged) {
+  const auto h = std::make_unique<test_heap>();
+  test_heap::cache* const own = h->attach();
+  std::vector<void*> small;
+  for (std::size_t i = 0; i < 5000; ++i) small.push_back(test::allocate(*h, *own, 64));
+  detail::block_cursor at;
+  const auto look = [](const char*, std::size_t, std::size_t) {};
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(h->visit_next_places(at, 7, look));
+  // Larger blocks take the place of those that were there, and fewer of them.
+  for (void* const block : small) test::deallocate(*h, *own, block);
+  h->flush(*own);
+  static_cast<void>(h->trim());
+  for (std::size_t i = 0; i < 50; ++i) ASSERT_NE(test::allocate(*h, *own, 16'000), nullptr);
+  std::size_t steps = 0;
+  while (h->visit_next_places(at, 7, look)) ASSERT_LT(++steps, 10'000u);
+  h->release_all();
+}
+
+// ---- sealable -----------------------------------------------------------------------------------
+
+/// Grants everything and counts what reaches it.
+struct granting_space {
+  char page[64];
+  int calls = 0;
+
+  void* reserve(std::size_t) noexcept { return ++calls, page; }
+  void* reserve_zeros(std::size_t) noexcept { return ++calls, page; }
+  bool commit(void*, std::size_t) noexcept { return ++calls, true; }
+  bool populate(void*, std::size_t) noexcept { return ++calls, true; }
+  bool purge(void*, std::size_t) noexcept { return ++calls, true; }
+  bool renew(void*, std::size_t) noexcept { return ++calls, true; }
+  bool close(void*, std::size_t) noexcept { return ++calls, true; }
+  bool move(void*, void*, std::size_t) noexcept { return ++calls, true; }
+  void release(void*, std::size_t) noexcept { ++calls; }
+  void* find_gap(const void*, std::size_t&) noexcept { return ++calls, page; }
+  bool claim(void*, std::size_t) noexcept { return ++calls, true; }
+  void leave_gap(void*) noexcept { ++calls; }
+  std::size_t resident(const void*, std::size_t bytes) noexcept { return ++calls, bytes; }
+  std::size_t limit() noexcept { return SIZE_MAX; }
+  std::size_t physical() noexcept { return SIZE_MAX; }
+  std::size_t processors() noexcept { return 1; }
+  std::uint64_t now_ms() noexcept { return 0; }
+};
+
+/// Returns: how many of the ten calls that may be refused were granted.
+int granted(detail::sealable<granting_space>& space) {
+  void* const p = space.page;
+  std::size_t bytes = 1;
+  return (space.reserve(1) != nullptr) + (space.reserve_zeros(1) != nullptr) +
+         int{space.commit(p, 1)} + int{space.populate(p, 1)} + int{space.purge(p, 1)} +
+         int{space.renew(p, 1)} + int{space.close(p, 1)} + int{space.move(p, p, 1)} +
+         (space.find_gap(p, bytes) != nullptr) + int{space.claim(p, 1)};
+}
+
+TEST(Sealable, RefusesEveryCallWhileItIsSealedAndNoneReachesTheSystem) {
+  detail::sealable<granting_space> space;
+  EXPECT_FALSE(space.is_sealed());
+  EXPECT_EQ(granted(space), 10);
+  EXPECT_EQ(space.calls, 10);
+  space.seal(true);
+  EXPECT_TRUE(space.is_sealed());
+  EXPECT_EQ(granted(space), 0);
+  EXPECT_EQ(space.calls, 10);
+  space.seal(false);
+  EXPECT_EQ(granted(space), 10);
+}
+
+TEST(Sealable, LetsThroughWhatCannotBeRefused) {
+  detail::sealable<granting_space> space;
+  space.seal(true);
+  space.release(space.page, 64);
+  space.leave_gap(space.page);
+  EXPECT_EQ(space.resident(space.page, 64), 64u);
+  EXPECT_TRUE(space.reopen(space.page, 64));
+  EXPECT_EQ(space.calls, 4);
+}
+
+// ---- interface_hits -----------------------------------------------------------------------------
+// Hits of the malloc interface's other calls, on a heap whose calls for memory are counted.
+
+/// A heap with one cache, or two: then hits look at keys instead of marks.
+struct moving {
+  explicit moving(bool two_caches) {
+    if (two_caches) second = heap->attach();
+  }
+  /// Effects: the cache has blocks of these sizes at hand.
+  void warm(std::initializer_list<std::size_t> sizes) {
+    for (const std::size_t size : sizes) deallocate(*heap, *own, allocate(*heap, *own, size));
+  }
+  void* move(void* block, std::size_t size) { return hits::try_move(own->tops, block, size); }
+
+  std::unique_ptr<test_heap> heap = std::make_unique<test_heap>();
+  test_heap::cache* own = heap->attach();
+  test_heap::cache* second = nullptr;
+};
+
+class InterfaceHits : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Caches, InterfaceHits, testing::Values(false, true),
+                         [](const auto& is) { return is.param ? "two_caches" : "one_cache"; });
+
+TEST_P(InterfaceHits, AMovedBlockHasItsBytesAndTheOldOneIsFree) {
+  moving m(GetParam());
+  m.warm({48, 200});
+  for (const auto& [from, to] : {std::pair{48, 200}, std::pair{200, 48}}) {
+    auto* const old = static_cast<char*>(allocate(*m.heap, *m.own, static_cast<std::size_t>(from)));
+    std::memset(old, 'x', static_cast<std::size_t>(from));
+    const std::uint64_t calls = m.heap->space().calls();
+    auto* const moved = static_cast<char*>(m.move(old, static_cast<std::size_t>(to)));
+    ASSERT_NE(moved, nullptr);
+    EXPECT_EQ(m.heap->space().calls(), calls);
+    EXPECT_EQ(std::string(moved, 48), std::string(48, 'x'));
+    EXPECT_EQ(
+        m.heap->usable_size(moved, "usable"),
+        test_heap::classes::block_size(test_heap::classes::of_size(static_cast<std::size_t>(to))));
+    EXPECT_EQ(allocate(*m.heap, *m.own, static_cast<std::size_t>(from)), old)
+        << "the last that was freed";
+    deallocate(*m.heap, *m.own, old);
+    deallocate(*m.heap, *m.own, moved);
+  }
+  m.heap->audit();
+}
+
+TEST_P(InterfaceHits, WhatIsNoHitIsLeftAsItIs) {
+  moving m(GetParam());
+  m.warm({48, 200});
+  void* const block = allocate(*m.heap, *m.own, 48);
+  EXPECT_EQ(m.move(block, 0), nullptr);
+  EXPECT_EQ(m.move(block, 47), nullptr) << "it stays";
+  EXPECT_EQ(m.move(block, small_size_max + 1), nullptr);
+  EXPECT_EQ(m.move(block, 1000), nullptr) << "no block of this size is at hand";
+  EXPECT_EQ(m.move(nullptr, 200), nullptr);
+  EXPECT_EQ(m.move(&m, 200), nullptr) << "not of the heap";
+  EXPECT_EQ(m.move(static_cast<char*>(block) + 16, 200), nullptr) << "no block begins there";
+  deallocate(*m.heap, *m.own, block);
+  EXPECT_EQ(m.move(block, 200), nullptr) << "a freed block";
+  EXPECT_EQ(allocate(*m.heap, *m.own, 48), block) << "and it is free once";
+  deallocate(*m.heap, *m.own, block);
+  m.heap->audit();
+}
+
+TEST_P(InterfaceHits, AFullStackTakesNoBlock) {
+  moving m(GetParam());
+  std::vector<void*> blocks;
+  for (int i = 0; i < 2000; ++i) blocks.push_back(allocate(*m.heap, *m.own, 48));
+  void* const last = allocate(*m.heap, *m.own, 48);
+  std::size_t freed = 0;
+  while (test_heap::try_deallocate(m.own->tops, blocks[freed])) ++freed;
+  m.warm({200});
+  EXPECT_EQ(m.move(last, 200), nullptr);
+  for (; freed != blocks.size(); ++freed) deallocate(*m.heap, *m.own, blocks[freed]);
+  deallocate(*m.heap, *m.own, last);
+  m.heap->audit();
+}
+
+}  // namespace

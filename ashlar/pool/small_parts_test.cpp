@@ -1,0 +1,293 @@
+// The tests of the small sources of ashlar/pool: a part for each, with its name.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <span>
+#include <string_view>
+#include <tests/support/fixed_pools.hpp>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/pool/block_layout.hpp>
+#include <ashlar/pool/fixed_pool.hpp>
+#include <ashlar/pool/packed_pool.hpp>
+#include <ashlar/pool/pool_map.hpp>
+#include <ashlar/pool/pool_set.hpp>
+#include <ashlar/pool/static_pool.hpp>
+
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::detail;
+using ashlar::block_layout;
+using ashlar::packed_pool;
+using namespace support;
+
+// ---- pool_map -----------------------------------------------------------------------------------
+
+struct message {
+  char text[40];
+};
+constinit ashlar::static_pool<message, 64> messages;
+constinit ashlar::static_pool_set<ashlar::blocks<16, 10>, ashlar::blocks<396, 3>> sizes;
+constinit char a_name_longer_than_a_row_has_room_for[10];
+ASHLAR_POOL_MAP(messages);
+ASHLAR_POOL_MAP(sizes);
+ASHLAR_POOL_MAP(a_name_longer_than_a_row_has_room_for);
+
+static_assert(ashlar::ram_bytes<messages, sizes> == sizeof messages + sizeof sizes);
+static_assert(ashlar::ram_bytes<> == 0);
+
+TEST(PoolMap, APoolIsARow) {
+  const auto& row = pool_map_of_messages.rows[0];
+  static_assert(sizeof pool_map_of_messages == sizeof row);
+  EXPECT_EQ(row.name, std::string_view("messages"));
+  EXPECT_EQ(row.address, &messages);
+  EXPECT_EQ(row.bytes, sizeof messages);
+  EXPECT_EQ(row.block_size, 40u);
+  EXPECT_EQ(row.stride, 40u);
+  EXPECT_EQ(row.capacity, 64u);
+}
+
+TEST(PoolMap, ASetIsARowForEachSizeAndItsBytesAreInTheFirst) {
+  const auto& rows = pool_map_of_sizes.rows;
+  EXPECT_EQ(rows[0].bytes, sizeof sizes);
+  EXPECT_EQ(rows[1].bytes, 0u);
+  EXPECT_EQ(rows[1].name, std::string_view("sizes"));
+  EXPECT_EQ(rows[1].block_size, 396u);
+  EXPECT_EQ(rows[1].stride, 400u);
+  EXPECT_EQ(rows[1].capacity, 3u);
+  EXPECT_EQ(rows[1].address, rows[0].address);
+}
+
+TEST(PoolMap, WhatHasNoBlocksIsBytesAndALongNameIsCut) {
+  const auto& row = pool_map_of_a_name_longer_than_a_row_has_room_for.rows[0];
+  EXPECT_EQ(row.bytes, 10u);
+  EXPECT_EQ(row.capacity, 0u);
+  EXPECT_EQ(row.name, std::string_view("a_name_longer_than_a_row_has_ro"));
+}
+
+// ---- block_layout -------------------------------------------------------------------------------
+
+constexpr block_upkeep every_upkeep[] = {{true, false, 0, 0, 0},  {true, false, 1, 0, 1},
+                                         {true, false, 4, 0, 1},  {true, true, 2, 0, 1},
+                                         {true, true, 4, 0, 1},   {false, false, 4, 0, 0},
+                                         {false, false, 4, 1, 0}, {false, false, 2, 1, 0}};
+
+TEST(BlockLayout, EverySmallShapeKeepsItsLaws) {
+  for (const block_upkeep& upkeep : every_upkeep) {
+    for (std::size_t alignment = 1; alignment <= 256; alignment *= 2) {
+      for (std::size_t size = 0; size <= 300; ++size) {
+        const slot_shape s = shape_of({size, alignment}, upkeep);
+        ASSERT_EQ(s.block_size, size == 0 ? 1 : size);
+        ASSERT_GE(s.stride, s.block_size);
+        ASSERT_GE(s.alignment, alignment);
+        ASSERT_EQ(s.stride % s.alignment, 0u);
+        ASSERT_TRUE(is_power_of_two(s.alignment));
+        if (upkeep.whole_words) {
+          ASSERT_EQ(s.stride % alignof(void*), 0u);
+          ASSERT_GE(s.stride, sizeof(void*));
+        }
+        const std::size_t canary = upkeep.guarded ? canary_bytes : 0;
+        ASSERT_GE(s.stride, s.block_size + canary);
+        ASSERT_LT(s.stride - s.block_size, canary + s.alignment + sizeof(void*));
+      }
+    }
+  }
+}
+
+TEST(BlockLayout, CapacityIsTheLargestCountThatFits) {
+  for (const block_upkeep& upkeep : every_upkeep) {
+    for (std::size_t size : {1u, 8u, 24u, 100u}) {
+      const slot_shape s = shape_of({size, 8}, upkeep);
+      for (std::size_t bytes = 0; bytes < 2000; ++bytes) {
+        const std::size_t n = blocks_in(s, upkeep, bytes);
+        ASSERT_LE(run_bytes(s, upkeep, n), bytes);
+        ASSERT_GT(run_bytes(s, upkeep, n + 1), bytes);
+        const std::size_t first = blocks_offset(s, upkeep, n);
+        ASSERT_EQ(first % s.alignment, 0u);
+        ASSERT_GE(first, n == 0 ? 0 : upkeep.side_bytes(n));
+        ASSERT_EQ(first + n * s.stride, run_bytes(s, upkeep, n));
+      }
+    }
+  }
+}
+
+TEST(BlockLayout, HugeSizesAndCountsNeverWrap) {
+  for (const block_upkeep& upkeep : every_upkeep) {
+    for (std::size_t alignment : {std::size_t{1}, std::size_t{16}, SIZE_MAX / 2 + 1}) {
+      for (std::size_t less = 0; less < 64; ++less) {
+        const slot_shape s = shape_of({SIZE_MAX - less, alignment}, upkeep);
+        if (s.stride != 0) {
+          EXPECT_GE(s.stride, SIZE_MAX - less);
+          EXPECT_EQ(run_bytes(s, upkeep, 2), SIZE_MAX);
+        } else {
+          EXPECT_EQ(run_bytes(s, upkeep, 1), SIZE_MAX);
+        }
+        EXPECT_EQ(blocks_in(s, upkeep, 1 << 20), 0u);
+      }
+    }
+    const slot_shape s = shape_of({64, 8}, upkeep);
+    for (std::size_t count : {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 32}) {
+      EXPECT_EQ(run_bytes(s, upkeep, count), SIZE_MAX);
+    }
+  }
+}
+
+// ---- packed_pool --------------------------------------------------------------------------------
+
+TEST(PackedPool, every_size_and_alignment_fills_the_storage_and_nothing_else) {
+  alignas(64) static std::array<std::byte, 1024> storage;
+  for (std::size_t size = 0; size <= 80; ++size) {
+    for (std::size_t alignment = 1; alignment <= 64; alignment *= 2) {
+      for (const std::size_t offset : {0u, 1u, 8u}) {
+        packed_pool<> pool(block_layout{size, alignment}, std::span(storage).subspan(offset, 900));
+        const std::size_t lost = ashlar::align_up(offset, alignment) - offset;
+        ASSERT_EQ(pool.capacity(), (900 - lost) / pool.block_size());
+        ASSERT_GE(pool.block_size(), size);
+        const std::byte* end = storage.data() + offset;
+        for (std::size_t i = 0; i < pool.capacity(); ++i) {
+          auto* const p = static_cast<std::byte*>(pool.try_allocate());
+          ASSERT_TRUE(p >= end && ashlar::is_aligned(p, alignment) && pool.owns(p));
+          end = p + pool.block_size();
+        }
+        ASSERT_LE(end, storage.data() + offset + 900);
+        ASSERT_EQ(pool.allocate(), nullptr);
+      }
+    }
+  }
+}
+
+TEST(PackedPool, the_last_freed_is_the_next) {
+  alignas(4) static std::array<std::byte, 12 * 8> storage;
+  packed_pool<> pool(block_layout{12, 4}, storage);
+  std::array<void*, 8> blocks{};
+  for (void*& p : blocks) p = pool.allocate();
+  pool.deallocate(nullptr);
+  for (const std::size_t i : {3u, 0u, 7u}) pool.deallocate(blocks[i]);
+  for (const std::size_t i : {7u, 0u, 3u}) EXPECT_EQ(pool.allocate(), blocks[i]);
+  EXPECT_EQ(pool.allocate(), nullptr);
+  const ashlar::pool_stats stats = pool.stats();
+  EXPECT_EQ(stats.blocks_in_use, 8u);
+  EXPECT_EQ(stats.peak_in_use, 8u);
+  EXPECT_EQ(stats.allocations, 11u);
+  EXPECT_EQ(stats.frees, 3u);
+}
+
+TEST(PackedPool, what_has_no_room_has_no_block) {
+  static std::array<std::byte, 64> storage;
+  for (const block_layout block : {block_layout{SIZE_MAX, 1}, block_layout{SIZE_MAX - 3, 16},
+                                   block_layout{65, 1}, block_layout{1, SIZE_MAX / 2 + 1}}) {
+    packed_pool<> pool(block, storage);
+    EXPECT_EQ(pool.capacity(), 0u);
+    EXPECT_EQ(pool.allocate(), nullptr);
+    EXPECT_FALSE(pool.owns(storage.data()));
+  }
+  packed_pool<> none(block_layout{8, 8}, {});
+  EXPECT_EQ(none.try_allocate(), nullptr);
+}
+
+TEST(PackedPoolDeathTest, misuse_is_reported) {
+  alignas(4) static std::array<std::byte, 12 * 4> storage;
+  packed_pool<> pool(block_layout{12, 4}, storage);
+  auto* const a = static_cast<std::byte*>(pool.allocate());
+  auto* const b = static_cast<std::byte*>(pool.allocate());
+  EXPECT_DEATH(pool.deallocate(a + 4), "inside a block");
+  EXPECT_DEATH(pool.deallocate(b + 12), "no block is in use");
+  EXPECT_DEATH(pool.deallocate(a + sizeof storage), "not allocated here");
+  pool.deallocate(a);
+  EXPECT_DEATH(pool.deallocate(a), "double free") << "while b is in use";
+  pool.deallocate(b);
+  EXPECT_DEATH(pool.deallocate(a), "double free") << "nothing is in use";
+  EXPECT_DEATH(packed_pool<>(block_layout{8, 3}, storage), "argument");
+}
+
+// ---- fixed_pool_exhaustion ----------------------------------------------------------------------
+// What each exhaustion policy does when a fixed pool is empty.
+
+TEST(PoolExhaustion, ThrowLeavesTheMutexFree) {
+  std::byte storage[128];
+  fixed_pool<exhaustion::throw_bad_alloc, std::mutex> pool({32, 8}, storage);
+  std::vector<void*> blocks;
+  EXPECT_THROW(for (;;) blocks.push_back(pool.allocate()), std::bad_alloc);
+  pool.deallocate(blocks.back());
+  EXPECT_EQ(pool.allocate(), blocks.back());
+}
+
+// The classic pool called its handler once, under a mutex that is not recursive: a handler that
+// freed a block waited for ever, and one that did not led to a write through null.
+fixed_pool<exhaustion::handler_and_retry<>, std::mutex>* handled_pool = nullptr;
+void* spare_block = nullptr;
+
+TEST(PoolExhaustion, AHandlerMayFreeIntoThePoolAndTheCallSucceeds) {
+  std::byte storage[128];
+  fixed_pool<exhaustion::handler_and_retry<>, std::mutex> pool({32, 8}, storage);
+  handled_pool = &pool;
+  while (void* p = pool.try_allocate()) spare_block = p;
+  void* const spare = spare_block;
+  std::set_new_handler([] {
+    handled_pool->deallocate(std::exchange(spare_block, nullptr));
+    std::set_new_handler(nullptr);
+  });
+  EXPECT_EQ(pool.allocate(), spare);
+  EXPECT_EQ(pool.allocate(), nullptr) << "no handler any more: null, not a write through it";
+}
+
+TEST(PoolExhaustion, NextLargerLendsAndGetsItsBlocksBack) {
+  std::byte large_bytes[512], small_bytes[80];
+  fixed_pool large(block_layout{64, 16}, std::span(large_bytes));
+  using next = exhaustion::next_larger<fixed_pool<>>;
+  fixed_pool<next> small({16, 8}, small_bytes, next(large));
+  std::vector<void*> blocks;
+  while (void* p = small.allocate()) blocks.push_back(p);
+  EXPECT_EQ(blocks.size(), small.capacity() + large.capacity());
+  EXPECT_EQ(large.stats().blocks_in_use, large.capacity());
+  for (void* p : blocks) small.deallocate(p);
+  EXPECT_EQ(large.stats().blocks_in_use, 0u);
+  EXPECT_EQ(small.stats().blocks_in_use, 0u);
+  EXPECT_TRUE(small.audit() && large.audit());
+  int outside;
+  EXPECT_DEATH(small.deallocate(opaque(&outside)), "not allocated here");
+}
+
+TEST(PoolExhaustionDeathTest, NextLargerMustNotBeSmaller) {
+  std::byte a[64], b[8];
+  fixed_pool tiny(block_layout{8, 8}, std::span(a));
+  using next = exhaustion::next_larger<fixed_pool<>>;
+  fixed_pool<next> pool({64, 16}, b, next(tiny));
+  EXPECT_DEATH((void)pool.allocate(), "size or alignment");
+}
+
+TEST(PoolExhaustionDeathTest, NextLargerMustNotBeLessAligned) {
+  std::byte a[256], b[8];
+  fixed_pool large(block_layout{64, 8}, std::span(a));
+  using next = exhaustion::next_larger<fixed_pool<>>;
+  fixed_pool<next> pool({32, 16}, b, next(large));
+  EXPECT_DEATH((void)pool.allocate(), "size or alignment");
+}
+
+TEST(PoolExhaustion, UpstreamLendsOneBlockAtATime) {
+  test_source source;
+  std::byte bytes[100];
+  using up = exhaustion::upstream<test_source>;
+  fixed_pool<up> pool({32, 32}, bytes, up(source));
+  std::vector<void*> blocks;
+  for (int i = 0; i < 10; ++i) blocks.push_back(pool.allocate());
+  EXPECT_EQ(source.pieces.size(), 10 - pool.capacity());
+  for (void* p : blocks) EXPECT_TRUE(is_aligned(p, 32));
+  for (void* p : blocks) pool.deallocate(p);
+  EXPECT_EQ(source.pieces.size(), 0u);
+}
+
+TEST(PoolExhaustionDeathTest, StopNamesThePool) {
+  fixed_pool<exhaustion::stop, named<"radio frames">> pool({16, 8}, std::span<std::byte>());
+  EXPECT_DEATH((void)pool.allocate(), "out of memory.*radio frames");
+}
+
+}  // namespace
