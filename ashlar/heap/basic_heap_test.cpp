@@ -23,6 +23,26 @@ using test::stats_of;
 using test::test_heap;
 using cache = test_heap::cache;
 
+TEST(Heap, InstancesAreIndependent) {
+  const auto a = std::make_unique<test_heap>();
+  const auto b = std::make_unique<test_heap>();
+  cache* in_a = a->attach();
+  cache* in_b = b->attach();
+  std::vector<void*> blocks;
+  for (std::size_t size : {0u, 16u, 500u, 32'768u, 100'000u})
+    blocks.push_back(allocate(*a, *in_a, size));
+  EXPECT_EQ(stats_of(*b, in_b).total.bytes_in_use, 0u);
+  void* other = allocate(*b, *in_b, 500);
+  EXPECT_EQ(stats_of(*b, in_b).total.bytes_in_use, 512u);
+  EXPECT_DEATH(static_cast<void>(a->usable_size(other, "realloc")), "was not allocated here");
+  EXPECT_DEATH(deallocate(*a, *in_a, other), "was not allocated here");
+  for (void* block : blocks) deallocate(*a, *in_a, block);
+  EXPECT_EQ(stats_of(*a, in_a).total.bytes_in_use, 0u);
+  EXPECT_EQ(stats_of(*b, in_b).total.bytes_in_use, 512u);
+  a->audit();
+  b->audit();
+}
+
 TEST(Heap, IsUsableBeforeItsStart) {
   const auto h = std::make_unique<test_heap>();
   h->audit();

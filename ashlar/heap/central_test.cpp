@@ -187,6 +187,35 @@ TEST(Central, ASlabThatIsFullOrGoneHasNoPagesToGive) {
   f.audit(0);
 }
 
+TEST(Central, ServesAscendingAddressesFromOneSlab) {
+  fixture f(6, 100);
+  const std::vector<void*> blocks = f.take(50);
+  ASSERT_EQ(blocks.size(), 50u);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    EXPECT_EQ(blocks[i], static_cast<char*>(blocks[0]) + i * block_sizes[6]);
+  EXPECT_EQ(f.one.counts().slabs, 1u);
+  f.audit(50);
+}
+
+TEST(Central, BatchesLeaveTheStashAsTheyCame) {
+  work all = work::without_end();
+  fixture f(6, 100);
+  std::vector<void*> blocks = f.take(90);
+  std::mt19937_64 random(1);
+  std::shuffle(blocks.begin(), blocks.end(), random);
+  const std::vector<void*> first(blocks.begin(), blocks.begin() + 30);
+  const std::vector<void*> second(blocks.begin() + 30, blocks.begin() + 60);
+  f.give(first);
+  f.give(second);
+  f.audit(30);
+  std::vector<void*> out(30);
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed, all), 30u);
+  EXPECT_EQ(out, second) << "the newest batch leaves first, and in its own order";
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed, all), 30u);
+  EXPECT_EQ(out, first);
+  f.audit(90);
+}
+
 // A key puts its block in memory.
 TEST(Central, WhereKeysAreInUseABatchOfSlabsHasThemAndIsShort) {
   for (const auto c : std::to_array<class_index>({1, 6, 40, 72})) {
@@ -238,6 +267,27 @@ TEST(Central, ABlockWithItsKeyIsServedWhileKeysComeIntoUse) {
   EXPECT_TRUE(block_use(*f.heap, shift).wake(block));
   EXPECT_EQ(first_word(block), 0u);
   EXPECT_FALSE(block_use(*f.heap, shift).wake(block)) << "it rests twice";
+}
+
+TEST(Central, ATakeIsServedByTheStashOrByTheSlabs) {
+  fixture f(6, 100);
+  std::vector<void*> blocks = f.take(20);
+  f.give({blocks.begin(), blocks.begin() + 5});
+  EXPECT_EQ(f.take(12).size(), 5u) << "what is stashed is a batch, if a short one";
+  EXPECT_EQ(f.take(12).size(), 12u);
+}
+
+TEST(Central, WhatTheStashCannotHoldGoesToTheSlabs) {
+  fixture f(9, 64);
+  const std::vector<void*> blocks = f.take(200);
+  ASSERT_EQ(blocks.size(), 200u);
+  f.give(blocks);
+  f.audit(0);
+  EXPECT_EQ(f.one.counts().slabs, 1u) << "64 blocks are stashed, so their slab stays";
+  const std::vector<void*> stashed = f.take(1000);
+  EXPECT_EQ(stashed.size(), 64u);
+  EXPECT_EQ(std::set<void*>(stashed.begin(), stashed.end()),
+            std::set<void*>(blocks.begin(), blocks.begin() + 64));
 }
 
 TEST(Central, AShortBatchComesBeforeANewSlab) {
@@ -349,6 +399,33 @@ TEST(Central, RandomProgramsAgreeWithASetOfHeldBlocks) {
   }
 }
 
+TEST(Central, SettlingTheUnusedKeepsWhatWasNeeded) {
+  fixture f(6, 1000);
+  const std::vector<void*> blocks = f.take(300);
+  ASSERT_EQ(blocks.size(), 300u);
+  f.give(blocks);
+  EXPECT_EQ(f.one.stashed(), 300u);
+  f.settle_unused();
+  EXPECT_EQ(f.one.stashed(), 300u) << "the stash was empty not long ago";
+  std::vector<void*> needed = f.take(100);
+  f.give(needed);
+  f.settle_unused();
+  EXPECT_EQ(f.one.stashed(), 100u) << "200 lay untouched since the last call";
+  f.audit(0);
+  f.settle_unused();
+  EXPECT_EQ(f.one.stashed(), 0u) << "and now the rest, too";
+  EXPECT_EQ(f.one.counts().slabs, 0u) << "all is free, so the slab leaves";
+  f.audit(0);
+  needed = f.take(100);
+  f.give(needed);
+  f.settle_unused();
+  EXPECT_EQ(f.one.stashed(), 100u);
+  EXPECT_EQ(f.take(40).size(), 40u);
+  f.settle();
+  EXPECT_EQ(f.one.stashed(), 0u) << "settle takes everything";
+  f.audit(40);
+}
+
 TEST(Central, RandomSettlingOfTheUnusedAgreesWithALowWaterMark) {
   constexpr std::size_t capacity = 500;
   fixture f(3, capacity);
@@ -454,6 +531,28 @@ TEST(Central, StretchesInBothDirectionsAndAcrossSlabsComeBack) {
       f.audit(blocks.size());
     }
   }
+}
+
+TEST(Central, OutOfMemoryTakesNothing) {
+  fixture f(8, 10);
+  f.space.fail_from(1);
+  EXPECT_TRUE(f.take(10).empty());
+  f.audit(0);
+  EXPECT_EQ(f.one.counts().taken, 0u);
+  f.space.fail_nth(0);
+  EXPECT_EQ(f.take(10).size(), 10u);
+  f.audit(10);
+}
+
+TEST(CentralDeathTest, MisuseIsSeenWhenABlockIsSortedIntoItsSlab) {
+  fixture f(6, 0);
+  const std::vector<void*> blocks = f.take(10);
+  EXPECT_DEATH(f.give({blocks[0], blocks[0]}), "free\\(0x[0-9a-f]+\\): the block is free already");
+  int local = 0;
+  EXPECT_DEATH(f.give({&local}), "free\\(0x[0-9a-f]+\\): no block is in use");
+  EXPECT_DEATH(f.give({static_cast<char*>(blocks[3]) + 8}), "inside a block");
+  run* other = f.heap->new_slab(7, standard_classes.shapes[7], growth::allowed);
+  EXPECT_DEATH(f.give({f.heap->address_of(*other)}), "no block is in use");
 }
 
 TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {
@@ -574,9 +673,6 @@ TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
   EXPECT_EXIT(give({blocks[0], blocks[1], blocks[0]}), testing::ExitedWithCode(7), "free already");
   EXPECT_EXIT(give({static_cast<char*>(blocks[3]) + 8}), testing::ExitedWithCode(7), "inside");
   EXPECT_EXIT(give({&local}), testing::ExitedWithCode(7), "no block is in use");
-  run* const other = direct.heap->new_slab(7, standard_classes.shapes[7], growth::allowed);
-  EXPECT_EXIT(give({direct.heap->address_of(*other)}), testing::ExitedWithCode(7),
-              "no block is in use");
   const std::vector<void*> others = stashing.take(10);
   stashing.give({others[0], others[0]});
   const auto settle = [&] {
@@ -584,6 +680,13 @@ TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
     stashing.settle();
   };
   EXPECT_EXIT(settle(), testing::ExitedWithCode(7), "free already");
+}
+
+TEST(CentralDeathTest, AStashedDoubleFreeIsSeenWhenItSettles) {
+  fixture f(6, 10);
+  const std::vector<void*> blocks = f.take(10);
+  f.give({blocks[0], blocks[0]});
+  EXPECT_DEATH(f.settle(), "the block is free already");
 }
 
 TEST(CentralDeathTest, AuditSeesAWrongBitmap) {

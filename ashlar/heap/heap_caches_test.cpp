@@ -68,6 +68,31 @@ std::set<std::uintptr_t> lines_of(const std::vector<void*>& blocks, std::size_t 
   return lines;
 }
 
+TEST(HeapCaches, AtMostEightSpareOnesAreKept) {
+  const auto h = std::make_unique<test_heap>();
+  ASSERT_TRUE(h->start());
+  const std::size_t before = h->space().live_reservations();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<cache*> owners;
+    for (int i = 0; i < 20; ++i) {
+      owners.push_back(h->attach());
+      EXPECT_EQ(h->cache_count(), owners.size());
+    }
+    EXPECT_EQ(h->space().live_reservations(), before + 20);
+    for (cache* own : owners) {
+      void* block = allocate(*h, *own, 100);
+      deallocate(*h, *own, block);
+      h->detach(own);
+    }
+    EXPECT_EQ(h->cache_count(), 0u);
+    EXPECT_EQ(h->space().live_reservations(), before + 8);
+  }
+  const std::uint64_t calls = h->space().calls();
+  for (int i = 0; i < 8; ++i) static_cast<void>(h->attach());
+  EXPECT_EQ(h->space().calls(), calls) << "spare ones cost no system call";
+  h->audit();
+}
+
 // One thread allocates for two others. They free what they got and allocate for themselves.
 TEST(HeapCaches, NeighboursThatAreHandedOverShareNoLineAfterwards) {
   for (const std::size_t size : {16u, 32u, 48u, 80u, 112u}) {

@@ -83,6 +83,32 @@ TEST(HeapStats, KeepOnlyForgetsTheOtherCachesAndWhatTheyHeld) {
   h->audit();
 }
 
+TEST(HeapStats, TrimGivesBackAndTheProcessShrinks) {
+  const auto h = std::make_unique<test_heap>();
+  h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
+  cache* own = h->attach();
+  constexpr std::size_t bytes = 48 << 20;
+  std::vector<void*> blocks;
+  for (std::size_t got = 0; got < bytes; got += 8192) {
+    blocks.push_back(allocate(*h, *own, got % 3 == 0 ? 8192 : 8000));
+    ASSERT_NE(blocks.back(), nullptr);
+    static_cast<volatile char*>(blocks.back())[0] = 1;
+    static_cast<volatile char*>(blocks.back())[4096] = 1;
+  }
+  const std::size_t full = os::resident_bytes();
+  for (void* block : blocks) deallocate(*h, *own, block);
+  EXPECT_EQ(stats_of(*h).total.given_back_bytes, 0u);
+  h->flush(*own);
+  const std::size_t returned = h->trim();
+  EXPECT_GE(returned, bytes * 95 / 100);
+  const ashlar_stats s = stats_of(*h, own);
+  EXPECT_EQ(s.total.given_back_bytes, returned);
+  EXPECT_EQ(s.total.committed_bytes, 0u);
+  EXPECT_GE(s.total.peak_committed_bytes, bytes * 95 / 100);
+  EXPECT_LE(os::resident_bytes() + bytes / 2, full);
+  h->audit();
+}
+
 // The marks of small blocks are the largest of the tables.
 TEST(HeapStats, TrimGivesBackTheMarksToo) {
   const auto h = std::make_unique<test_heap>();
@@ -168,6 +194,34 @@ TEST(HeapExact, CountsEveryCallOfARandomProgram) {
     h->detach(own);
     h->audit();
   }
+}
+
+TEST(HeapExact, ABlockOfEachKindBySize) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  ASSERT_TRUE(h->count_exactly(own));
+  std::vector<void*> blocks;
+  for (const std::size_t size : {1u, 7u, 15u, 16u}) {
+    blocks.push_back(allocate(*h, *own, size));
+    h->note_allocation(blocks.back(), size);
+  }
+  ashlar_class_stats s = stats_of(*h, own).classes[0];
+  EXPECT_EQ(s.allocations, 4u);
+  EXPECT_EQ(s.frees, 0u);
+  EXPECT_EQ(s.blocks_in_use, 4u);
+  EXPECT_EQ(s.peak_in_use, 4u);
+  EXPECT_EQ(s.slack_bytes, 15u + 9u + 1u);
+  h->note_resize(blocks[0], 10);
+  EXPECT_EQ(stats_of(*h, own).classes[0].slack_bytes, 6u + 9u + 1u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    h->note_deallocation(blocks[i], "free");
+    deallocate(*h, *own, blocks[i]);
+  }
+  s = stats_of(*h, own).classes[0];
+  EXPECT_EQ(s.frees, 2u);
+  EXPECT_EQ(s.blocks_in_use, 2u);
+  EXPECT_EQ(s.peak_in_use, 4u);
+  EXPECT_EQ(s.slack_bytes, 1u);
 }
 
 TEST(HeapExact, BeginsWithTheBlocksThatWereInUse) {

@@ -600,6 +600,17 @@ TEST(PageHeap, RefusedGrowthNeverExtendsARange) {
   m.audit();
 }
 
+TEST(PageHeap, RefusedGrowthPurgesNothing) {
+  sealable<test_space> space;
+  modelled m(space);
+  run* slab = m.new_slab(4);
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  m.drop(slab);
+  EXPECT_EQ(m.new_large(100, 1, growth::refused), nullptr);
+  EXPECT_EQ(space.calls(space_call::purge), 0u);
+  EXPECT_EQ(m.heap().stats().given_back_bytes, 0u);
+}
+
 TEST(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
   sealable<test_space> space;
   space.set_limit(8 << 20);  // the first range: 2 MiB
@@ -695,6 +706,25 @@ TEST(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
   m.heap().purge_all();
   EXPECT_EQ(space.live_reservations(), 2u) << "the range is empty, but in pieces";
   m.audit();
+}
+
+TEST(PageHeap, AHugeRequestThatFailsLeavesNoReservationBehind) {
+  for (const space_call kind : {space_call::commit, space_call::reserve_zeros}) {
+    sealable<test_space> space;
+    space.set_limit(8 << 20);
+    modelled m(space);
+    ASSERT_NE(m.new_large(10, 1), nullptr);
+    const std::size_t reservations = space.live_reservations();
+    const std::size_t bytes = space.live_bytes();
+    space.fail_always(kind, true);
+    EXPECT_EQ(m.new_large(5 * huge_pages, 1), nullptr);
+    EXPECT_EQ(m.new_large(5 * huge_pages, 512), nullptr);
+    EXPECT_EQ(space.live_reservations(), reservations);
+    EXPECT_EQ(space.live_bytes(), bytes);
+    space.fail_always(kind, false);
+    EXPECT_NE(m.new_large(5 * huge_pages, 1), nullptr);
+    m.audit();
+  }
 }
 
 TEST(PageHeapDeathTest, AuditSeesWrongRunsAndWrongSums) {

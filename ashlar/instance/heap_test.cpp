@@ -64,6 +64,36 @@ TEST(Heap, BlocksAreAlignedApartAndTheCallers) {
   h.audit();
 }
 
+TEST(Heap, ReallocateKeepsContents) {
+  heap h;
+  auto* p = static_cast<unsigned char*>(h.try_reallocate(nullptr, 1));
+  ASSERT_NE(p, nullptr);
+  p[0] = 1;
+  std::size_t size = 1;
+  for (const std::size_t next : {50u, 5000u, 40'000u, 900'000u, 3'000'000u, 2'900'000u, 700u, 3u}) {
+    auto* q = static_cast<unsigned char*>(h.try_reallocate(p, next));
+    ASSERT_NE(q, nullptr);
+    for (std::size_t i = 0; i < std::min(size, next); ++i)
+      ASSERT_EQ(q[i], static_cast<unsigned char>(i * 7 + 1)) << i;
+    for (std::size_t i = 0; i < next; ++i) q[i] = static_cast<unsigned char>(i * 7 + 1);
+    p = q;
+    size = next;
+  }
+  h.deallocate(p);
+  EXPECT_EQ(h.stats().total.bytes_in_use, 0u);
+}
+
+TEST(Heap, ImpossibleSizesAreNull) {
+  heap h;
+  for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX / 2 + 1, SIZE_MAX / 2})
+    for (const std::size_t alignment : {std::size_t{16}, std::size_t{4096}, SIZE_MAX / 2 + 1})
+      EXPECT_EQ(h.try_allocate(size, alignment), nullptr);
+  EXPECT_EQ(h.try_allocate(1, SIZE_MAX / 2 + 1), nullptr);
+  void* p = h.try_allocate(10);
+  EXPECT_EQ(h.try_reallocate(p, SIZE_MAX), nullptr);
+  h.deallocate(p);
+}
+
 // ---- threads ------------------------------------------------------------------------------------
 
 TEST(HeapThreads, ThatEndGiveTheirCacheBack) {
@@ -269,6 +299,33 @@ TEST(HeapDeathTest, WhatIsNotItsOwnIsAFault) {
   runtime::deallocate(of_process, "free");
 }
 
+TEST(HeapDeathTest, WhatIsFreeAlreadyIsAFault) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  heap h({.name = "orders"});
+  EXPECT_DEATH(
+      {
+        void* p = h.try_allocate(200'000);
+        h.deallocate(p);
+        h.deallocate(p);
+      },
+      "deallocate.*pool 'orders'");
+  EXPECT_DEATH(
+      {
+        void* p = h.try_allocate(100);
+        h.deallocate(p);
+        h.deallocate(p);
+        h.trim();
+      },
+      "double free.*pool 'orders'");
+  EXPECT_DEATH(
+      {
+        auto* p = static_cast<char*>(h.try_allocate(100));
+        h.deallocate(p + 16);
+        h.trim();
+      },
+      "inside a block.*pool 'orders'");
+}
+
 TEST(HeapDeathTest, ArgumentsAndStop) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   heap h;
@@ -304,6 +361,22 @@ TEST(HeapStatistics, AreAHeapsOwn) {
   release(a, blocks);
   EXPECT_EQ(a.stats().total.bytes_in_use, 0u);
   EXPECT_EQ(a.stats().total.threads, 1u);
+}
+
+TEST(Heap, AThousandLeaveNothingBehind) {
+  if (support::sanitized || support::emulated) GTEST_SKIP() << "what runs it has memory that grows";
+  const auto round = [] {
+    heap h;
+    for (std::size_t size = 16; size <= 40'000; size += size / 4)
+      std::memset(h.try_allocate(size), 1, size);
+    std::thread([&h] { static_cast<void>(h.try_allocate(10)); }).join();
+  };
+  for (int i = 0; i < 10; ++i) round();
+  const std::size_t addresses = support::address_space_bytes();
+  const std::size_t resident = support::resident_bytes();
+  for (int i = 0; i < 1000; ++i) round();
+  EXPECT_LE(support::address_space_bytes(), addresses + 64 * 1024);
+  EXPECT_LE(support::resident_bytes(), resident + 256 * 1024);
 }
 
 TEST(Heap, ASmallOneIsCheap) {
