@@ -65,7 +65,8 @@ TEST(Rising, ComesBeforeWhatSavesMore) {
   slack.kind = finding_kind::slack;
   slack.bytes_saved_at_peak = 9'000'000;
   std::vector<finding> all{slack, pins};
-  for (finding& each : rising_findings({2, {site("lost", 100'000, 100'000, 100'000)}}, {1, 100'000}))
+  for (finding& each :
+       rising_findings({2, {site("lost", 100'000, 100'000, 100'000)}}, {1, 100'000}))
     all.push_back(each);
   rank(all);
   EXPECT_EQ(all[0].kind, finding_kind::leak);
