@@ -72,9 +72,9 @@ def parse_arguments(arguments):
     output.add_argument("--charts", metavar="FOLDER", type=Path,
                         help="the charts, bench-*.svg (needs python3-matplotlib)")
     output.add_argument("--publish-charts", metavar="FOLDER", type=Path,
-                        help="the overview's four charts again, where a --document shows them")
+                        help="the charts again, where a --document shows them")
     output.add_argument("--page", metavar="FILE", type=Path,
-                        help="the overview and four charts as one HTML file (needs --charts)")
+                        help="the overview and the charts as one HTML file (needs --charts)")
     output.add_argument("--document", metavar="FILE", type=Path, action="append", default=[],
                         help="rewrite the parts between '<!-- generated: NAME -->' and '<!-- end -->' in place "
                              "(may be repeated)")
@@ -317,22 +317,20 @@ def write_reports(facts, rows, options, raw_bytes):
         options.charts.mkdir(parents=True, exist_ok=True)
         drawn = charts.draw(rows, names, options.charts)
     if options.page:
-        shown = [(charts.CAPTIONS[name], (options.charts / drawn[name]).read_text(encoding="utf-8"))
-                 for name in charts.OVERVIEW if name in drawn]
+        shown = [(charts.CAPTIONS[name], (options.charts / file).read_text(encoding="utf-8"))
+                 for name, file in drawn.items()]
         options.page.write_text(page.render(overview.judged(tables.timed_alone(rows), names),
                                             tables.machine_text(facts, names), shown), encoding="utf-8")
     for file, what in ((options.markdown, "all tables"), (options.page, "the charts")):
         if file:
             say(f"{os.path.relpath(file)} has {what}")
     if options.publish_charts:
-        for name in charts.OVERVIEW:
-            if name in drawn:
-                shutil.copy(options.charts / drawn[name], options.publish_charts)
+        for file in drawn.values():
+            shutil.copy(options.charts / file, options.publish_charts)
     for written in options.document:
         path = os.path.relpath(options.publish_charts or options.charts or ".", written.parent)
-        parts = {**tables.parts(facts, rows, names, memory_peers), "charts": charts.as_markdown(drawn, path)}
-        parts.update({f"chart-{name}": charts.as_markdown({name: drawn[name]} if name in drawn else {}, path)
-                      for name in charts.CHARTS})
+        parts = tables.parts(facts, rows, names, memory_peers)
+        parts.update({f"chart-{name}": charts.as_markdown(name, drawn, path) for name in charts.CHARTS})
         changed = document.rewrite(written.read_text(encoding="utf-8"), parts)
         written.write_text(changed, encoding="utf-8")
     if options.publish_csv:

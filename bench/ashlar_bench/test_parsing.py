@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ashlar_bench import allocators, cases, charts, cli, document, measure, results, tables
+from ashlar_bench import allocators, cases, cli, document, measure, results, tables
 
 LINE = ("workload=growth size=10000/churn unit=ns/op kind=time value=10.36 low=10.31 high=10.45 samples=3 "
         "operations=500000 peak_rss_kib=3360 final_rss_kib=3300 harness_kib=80 page_tables_kib=48 minor_faults=234 "
@@ -129,11 +129,6 @@ class Rows(unittest.TestCase):
         text = tables.report({}, rows, ["glibc", "ashlar"], [])
         self.assertRegex(text, r"\| Time: workloads \| growth 10000/churn 2.00 glibc \|")
         self.assertIn("glibc, growth 10000: ended with signal 11", text)
-
-    def test_what_a_workload_adds_is_found_for_the_chart(self):
-        from ashlar_bench import comparison
-        row, = comparison.build(cli.normalised(self.written()))
-        self.assertEqual(charts.no_calls(row, "glibc"), 1.989)
 
 
 class Markers(unittest.TestCase):
