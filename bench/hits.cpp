@@ -1,6 +1,6 @@
 // bench/hits.cpp: the time of a hit: nanoseconds of an allocation and its free that a cache serves.
 //
-// Usage: hits [--list] [alone|beside|both]     prints a line for each row: its name, and its nanoseconds
+// Usage: hits [alone|beside|both]     prints a line for each row: its name, and its nanoseconds
 //
 // Like alloc_bench it links no allocator: the one that is measured is preloaded. `beside` measures while
 // a second thread lives that has used the heap. `both` has rows of its own, in which two threads work at
@@ -287,10 +287,6 @@ void measure_all(std::span<const row> which) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc > 1 ? argv[1] : "alone";
-  if (how == "--list") {
-    for (const row& each : rows) std::printf("%s_%zu\n", each.name, each.size);
-    return 0;
-  }
   std::minstd_rand random_source(1);
   std::iota(shuffled.begin(), shuffled.end(), 0u);
   std::ranges::shuffle(shuffled, random_source);

@@ -364,7 +364,7 @@ def measure_and_report(options):
     limit = options.minutes or (QUICK_MINUTES if options.quick and not counting and not options.only
                                 and not options.tag and not options.rounds else None)
     wanted = [name for name in options.allocators.split(",") if name]
-    found = allocators.find(options.bench, wanted, allocators.parse_given(options.lib), allocators.read_peers(), say)
+    found = allocators.find(allocators.ours_beside(options.bench), wanted, allocators.parse_given(options.lib), allocators.read_peers(), say)
     chosen = prepare_programs(chosen, options.work)
     facts = run_facts(found, chosen, rounds, options)
     steps, earlier = plan(chosen, found, rounds, options.seed), []

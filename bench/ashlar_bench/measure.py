@@ -134,22 +134,16 @@ def resident_kib(pid):
     return int(found.group(1)) if found else None
 
 
-def preloaded(program, allocator):
-    """The library for a program that is linked against an allocator of its own, which only a preload overrides."""
-    linked = getattr(program, "linked_allocator", None)
-    return allocator.library or ("libc.so.6" if linked else "")
-
-
 def program_command(program, work, quick, allocator, report):
     """GNU time is not preloaded, and what it starts is: so the variables are set by env, in between."""
-    library = preloaded(program, allocator)
+    library = program.preload(allocator.library)
     variables = [f"{name}={value}" for name, value in allocator.environment]
     variables += [f"LD_PRELOAD={library}"] if library else []
     return [GNU_TIME, "-o", report, "-f", "%M", "/usr/bin/env", *variables, *program.command(work, quick)]
 
 
 def program(case, allocator, quick, work):
-    from real_programs import Finished  # the module that the case came from
+    from real_programs import Finished, clean_environment as programs_environment  # the module that the case came from
     prog = case.program
     try:
         prog.before_run(work)
@@ -165,9 +159,8 @@ def program(case, allocator, quick, work):
 
     with tempfile.NamedTemporaryFile("r", suffix=".rss") as report:
         command = program_command(prog, work, quick, allocator, report.name)
-        environment = {**clean_environment(), "LC_ALL": "C", "TZ": "UTC"}
         try:
-            facts, status, out, err = run(command, environment, drive if prog.server else None)
+            facts, status, out, err = run(command, programs_environment(), drive if prog.server else None)
         except (OSError, RuntimeError) as problem:
             raise Failed(str(problem)) from None
         peak = re.findall(r"^\d+$", report.read(), re.M)
