@@ -65,7 +65,7 @@ void lifo(const arguments& given) {
 void fifo(const arguments& given) {
   batch_workload("fifo", order::fifo, given);
 }
-void random_order(const arguments& given) {
+void random(const arguments& given) {
   batch_workload("random", order::random, given);
 }
 
