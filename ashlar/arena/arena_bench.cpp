@@ -47,14 +47,6 @@ struct pmr_on_storage {
   }
   void reset() { resource.release(); }
 };
-// As a polymorphic_allocator sees it: through a pointer whose class is not known.
-struct pmr_by_pointer : pmr_on_storage {
-  std::pmr::memory_resource* base = &resource;
-  void* allocate(std::size_t size, std::size_t alignment) {
-    benchmark::DoNotOptimize(base);
-    return base->allocate(size, alignment);
-  }
-};
 struct pmr_on_heap {
   std::pmr::monotonic_buffer_resource resource{4096};
   void* allocate(std::size_t size, std::size_t alignment) {
@@ -71,16 +63,6 @@ template <class... Policies>
 using inside = ashlar::static_arena<room, Policies...>;
 template <class... Policies>
 struct on_heap : ashlar::arena<malloc_source, Policies...> {};
-
-/// A heap's pair, for scale: each block is freed.
-struct by_malloc {
-  void* blocks[batch];
-  std::size_t n = 0;
-  void* allocate(std::size_t size, std::size_t) { return blocks[n++] = std::malloc(size); }
-  void reset() {
-    while (n != 0) std::free(blocks[--n]);
-  }
-};
 
 // ---- what is measured ----
 
@@ -148,11 +130,9 @@ BENCHMARK(fixed_size<on_storage<none>>);
 BENCHMARK(fixed_size<on_storage<>>);
 BENCHMARK(fixed_size<on_storage<ashlar::spin_lock>>);
 BENCHMARK(fixed_size<pmr_on_storage>);
-BENCHMARK(fixed_size<pmr_by_pointer>);
 BENCHMARK(fixed_size<on_heap<none>>);
 BENCHMARK(fixed_size<on_heap<>>);
 BENCHMARK(fixed_size<pmr_on_heap>);
-BENCHMARK(fixed_size<by_malloc>);
 
 BENCHMARK(mixed_sizes<by_hand>);
 BENCHMARK(mixed_sizes<on_storage<none>>);
@@ -160,7 +140,6 @@ BENCHMARK(mixed_sizes<on_storage<>>);
 BENCHMARK(mixed_sizes<pmr_on_storage>);
 BENCHMARK(mixed_sizes<on_heap<>>);
 BENCHMARK(mixed_sizes<pmr_on_heap>);
-BENCHMARK(mixed_sizes<by_malloc>);
 
 BENCHMARK(scopes<on_storage<>>);
 BENCHMARK(scopes<on_heap<>>);  // each scope begins and ends without a chunk in use
