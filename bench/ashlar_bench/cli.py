@@ -15,7 +15,6 @@ from pathlib import Path
 from . import allocators, cases, charts, document, measure, overview, page, quiet, results, tables
 from .allocators import ROOT, UserError
 
-PUBLISHED_RAW_BYTES = 500_000  # a larger file of raw rows is published as medians, least and greatest values
 QUICK_MINUTES = 3
 GUESSED_SECONDS = {True: 0.6, False: 3.0}  # a process, before any is measured
 DESCRIPTION = """Runs workloads and real programs under each allocator and makes tables of cost beside the best peer.
@@ -78,8 +77,7 @@ def parse_arguments(arguments):
     output.add_argument("--document", metavar="FILE", type=Path, action="append", default=[],
                         help="rewrite the parts between '<!-- generated: NAME -->' and '<!-- end -->' in place "
                              "(may be repeated)")
-    output.add_argument("--publish-csv", metavar="FILE", type=Path,
-                        help="the rows again; medians with least and greatest if they were larger than 500 KB")
+    output.add_argument("--publish-csv", metavar="FILE", type=Path, help="the rows of all --csv in one file")
     options = parser.parse_args(arguments)
     if options.rounds is not None and options.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -113,12 +111,16 @@ def cpu_model():
     return found.group(1).strip() if found else ""
 
 
-def run_facts(found, chosen, rounds, options):
+def machine():
     kernel = re.match(r"[\d.]*\d", platform.release())
-    machine = [f"{len(os.sched_getaffinity(0))} CPUs ({platform.machine()}{', ' if cpu_model() else ''}{cpu_model()})",
-               f"{platform.system()} {kernel.group(0) if kernel else ''}".strip(),
-               " ".join(platform.libc_ver()).strip()]
-    facts = {"machine": ", ".join(part for part in machine if part),
+    parts = [f"{len(os.sched_getaffinity(0))} CPUs ({platform.machine()}{', ' if cpu_model() else ''}{cpu_model()})",
+             f"{platform.system()} {kernel.group(0) if kernel else ''}".strip(),
+             " ".join(platform.libc_ver()).strip()]
+    return ", ".join(part for part in parts if part)
+
+
+def run_facts(found, chosen, rounds, options):
+    facts = {"machine": machine(),
              "method": f"Median of {rounds} round{'s' if rounds > 1 else ''}{', quick' if options.quick else ''}, seed "
                        f"{options.seed}.",
              "allocators": ",".join(each.name for each in found),
@@ -304,7 +306,7 @@ def in_table_order(facts, rows):
     return sorted(rows, key=lambda row: place.get(row["case"], len(place)))
 
 
-def write_reports(facts, rows, options, raw_bytes):
+def write_reports(facts, rows, options):
     names = names_of(facts, rows)
     rows = in_table_order(facts, rows)
     memory_peers = [name for name in facts.get("memory_peers", "").split(",") if name in names]
@@ -334,8 +336,7 @@ def write_reports(facts, rows, options, raw_bytes):
         changed = document.rewrite(written.read_text(encoding="utf-8"), parts)
         written.write_text(changed, encoding="utf-8")
     if options.publish_csv:
-        large = raw_bytes > PUBLISHED_RAW_BYTES
-        results.write(options.publish_csv, facts, results.condense(rows) if large else rows)
+        results.write(options.publish_csv, facts, rows)
 
 
 def make_tables(options):
@@ -349,7 +350,7 @@ def make_tables(options):
         rows += more
     if not rows:
         raise UserError(f"{', '.join(options.csv)}: no rows")
-    write_reports(facts, rows, options, sum(os.path.getsize(path) for path in options.csv))
+    write_reports(facts, rows, options)
     return 1 if any(row["kind"] == results.FAILURE for row in rows) else 0
 
 
@@ -382,7 +383,7 @@ def measure_and_report(options):
         say(f"interrupted{kept}")
         return 128 + signal.SIGINT
     rows = earlier + normalised(rows)
-    write_reports({**facts, **more_facts}, rows, options, os.path.getsize(options.csv[0]) if options.csv else 0)
+    write_reports({**facts, **more_facts}, rows, options)
     return 1 if any(row["kind"] == results.FAILURE for row in rows) else 0
 
 

@@ -114,13 +114,6 @@ class Rows(unittest.TestCase):
         with self.assertRaises(ValueError):
             results.parse(["round,value\n", "1,2\n"])
 
-    def test_condensed_rows_keep_median_and_range(self):
-        rows = cli.normalised(self.written())
-        rows[0]["value"], rows[1]["value"] = 4.0, 6.0
-        glibc, ashlar = results.condense(rows)
-        self.assertEqual((glibc["value"], glibc["low"], glibc["high"], glibc["round"]), ("5", "4", "6", "median"))
-        self.assertEqual(ashlar["samples"], 2)
-
     def test_a_report_names_failures_and_losses(self):
         rows = cli.normalised(self.written())
         for row in rows:
@@ -208,7 +201,6 @@ class Planning(unittest.TestCase):
                 allocators.parse_given([wrong])
 
     def test_wrong_arguments_end_with_status_2(self):
-        import contextlib
         for wrong in (["--rounds", "0"], ["tables"], ["--csv", "/no/such/folder/x"],
                       ["--instructions", "--system-calls"]):
             said = io.StringIO()
