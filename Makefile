@@ -115,7 +115,7 @@ $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_
 
 CLASSIC_ARGS ?=
 bench-classic: ## the classic documents' own benchmarks, their ratios beside ours: build/results/bench-classic.{csv,md,svg}
-	@scripts/setup.sh build chart
+	@scripts/setup.sh build bench chart
 	cmake --preset release -DASHLAR_BUILD_BENCH=ON
 	cmake --build --preset release --target classic_bench -j $(JOBS)
 	@mkdir -p build/results

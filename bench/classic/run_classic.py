@@ -9,6 +9,7 @@ A ratio is ours over the faster of original and system, run by run. Times are pr
 threads are wall time.
 """
 import argparse
+import collections
 import csv
 import json
 import os
@@ -31,37 +32,40 @@ LEVEL = 1.02
 
 
 def listed(bench):
-    """Returns: name -> (runs a process can do or 0, sides, parts)."""
-    out = subprocess.run([bench, "--list"], check=True, capture_output=True, text=True).stdout
-    lines = [line.split() for line in out.splitlines()]
-    return {name: (int(runs), sides.split(","), parts) for name, runs, sides, *parts in lines}
+    """Returns: name -> sides."""
+    out = subprocess.run([bench, "--benchmark_list_tests"], check=True, capture_output=True, text=True).stdout
+    names = {}
+    for line in out.splitlines():
+        document, name, side, *_ = line.split("/")
+        names.setdefault(f"{document}/{name}", []).append(side)
+    return names
 
 
-def once(bench, name, side, limit):
-    """Returns: the figures of RUNS runs: [run][part], microseconds."""
+def once(bench, name, side):
+    """Returns: RUNS runs; each has the microseconds of its parts by name."""
     runs = []
-    while len(runs) < RUNS:
-        count = min(limit or RUNS, RUNS - len(runs))
-        out = subprocess.run([bench, name, side, str(count)], check=True, capture_output=True, text=True).stdout
-        runs += [[float(x) for x in line.split()[1:]] for line in out.splitlines()]
+    while len(runs) < RUNS:  # a benchmark whose pool never uses a block again does one in a process
+        out = subprocess.run([bench, f"--benchmark_filter=^{name}/{side}/", "--benchmark_format=json"], check=True,
+                             capture_output=True, text=True).stdout
+        runs += [entry for entry in json.loads(out)["benchmarks"] if entry["run_type"] == "iteration"]
     return runs
 
 
-def measure(bench, names, rounds):
+def measure(bench, documents, names, rounds):
     """Returns: (benchmark, part) -> side -> median microseconds of each run."""
-    samples = {}
+    samples = collections.defaultdict(lambda: collections.defaultdict(list))
     for number in range(rounds):
-        for name, (limit, sides, parts) in names.items():
+        for name, sides in names.items():
             turn = number % len(sides)
             for side in sides[turn:] + sides[:turn]:
-                for run, figures in enumerate(once(bench, name, side, limit)):
-                    for part, figure in zip(parts, figures):
-                        samples.setdefault((name, part), {}).setdefault(side, {}).setdefault(run, []).append(figure)
+                runs = once(bench, name, side)
+                for part in (entry["part"] for entry in documents if entry["benchmark"] == name):
+                    samples[name, part][side].append([run[part] for run in runs])
             if sys.stderr.isatty():
                 print(f"\rround {number + 1} of {rounds}: {name:45}", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print("\r" + " " * 75 + "\r", end="", file=sys.stderr)
-    return {key: {side: [statistics.median(runs[r]) for r in range(RUNS)] for side, runs in sides.items()}
+    return {key: {side: [statistics.median(run) for run in zip(*each)] for side, each in sides.items()}
             for key, sides in samples.items()}
 
 
@@ -163,7 +167,7 @@ def main():
         names = {n: v for n, v in names.items() if any(n.startswith(o) for o in options.only)}
         if not names:
             parser.error(f"--only {' '.join(options.only)} names no benchmark; there are: {', '.join(listed(options.bench))}")
-    table = list(rows(documents, measure(options.bench, names, options.rounds)))
+    table = list(rows(documents, measure(options.bench, documents, names, options.rounds)))
     title = f"{cli.machine()}; medians of {options.rounds} interleaved rounds"
     print(markdown(table, title))
     if options.csv:
