@@ -89,20 +89,13 @@ void replace_one_of_1000(benchmark::State& state) {
   for (block& b : live) face.deallocate(b.p, b.n);
 }
 
-void life_of_a_heap(benchmark::State& state) {
+/// A face from its beginning to its end, with some allocations in between.
+template <class Face>
+void life(benchmark::State& state) {
   for (auto _ : state) {
-    ashlar::heap h({.budget_bytes = 1 << 20});
+    Face face;
     for (std::int64_t i = 0; i < state.range(0); ++i) {
-      void* p = h.try_allocate(64);
-      benchmark::DoNotOptimize(p);
-    }
-  }
-}
-void life_of_a_pool_resource(benchmark::State& state) {
-  for (auto _ : state) {
-    std::pmr::synchronized_pool_resource h;
-    for (std::int64_t i = 0; i < state.range(0); ++i) {
-      void* p = h.allocate(64);
+      void* p = face.allocate(64);
       benchmark::DoNotOptimize(p);
     }
   }
@@ -118,7 +111,7 @@ BENCHMARK(replace_one_of_1000<process_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(replace_one_of_1000<heap_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(replace_one_of_1000<budget_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(replace_one_of_1000<pmr_face>)->ThreadRange(1, 2)->UseRealTime();
-BENCHMARK(life_of_a_heap)->Arg(0)->Arg(1)->Arg(1000);
-BENCHMARK(life_of_a_pool_resource)->Arg(0)->Arg(1)->Arg(1000);
+BENCHMARK(life<budget_face>)->Arg(0)->Arg(1)->Arg(1000);
+BENCHMARK(life<pmr_face>)->Arg(0)->Arg(1)->Arg(1000);
 
 }  // namespace

@@ -59,24 +59,9 @@ double series::quantile(double p) {
   return values_[below] * (1 - share) + values_[above] * share;
 }
 
-namespace {
-template <class Convert>
-series converted(series& values, Convert convert) {
-  series result;
-  const auto last = static_cast<double>(values.count() - 1);
-  for (std::size_t i = 0; i < values.count(); ++i)
-    result.add(convert(values.quantile(last == 0 ? 0 : static_cast<double>(i) / last)));
-  return result;
-}
-}  // namespace
-
-series to_mops(series& nanoseconds_each, std::size_t operations) {
-  return converted(nanoseconds_each,
-                   [&](double ns) { return static_cast<double>(operations) * 1e3 / ns; });
-}
-series to_ns_per(series& nanoseconds_each, std::size_t operations) {
-  return converted(nanoseconds_each,
-                   [&](double ns) { return ns / static_cast<double>(operations); });
+series to_mops(const series& nanoseconds_each, std::size_t operations) {
+  return nanoseconds_each.converted(
+      [=](double ns) { return static_cast<double>(operations) * 1e3 / ns; });
 }
 
 label::label(const char* format, ...) {
