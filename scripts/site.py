@@ -21,7 +21,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
+
+import zig
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build/site-source"
@@ -208,14 +209,7 @@ def main() -> int:
     print(f"site: {make_source(str(pathlib.Path(options.program).resolve()), not options.no_build)} pages and files in {SOURCE.relative_to(ROOT)}")
     if options.no_build:
         return 0
-    installed = VENV / "installed.txt"
-    if not installed.is_file() or installed.read_text() != REQUIREMENTS.read_text():
-        wanted = [line for line in REQUIREMENTS.read_text().split("\n") if line and not line.startswith("#")]
-        print(f"site: installing {', '.join(wanted)} into {VENV.relative_to(ROOT)}", flush=True)
-        venv.create(VENV, with_pip=True, clear=True)
-        subprocess.run([VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS],
-                       check=True)
-        shutil.copy(REQUIREMENTS, installed)
+    zig.install(VENV, REQUIREMENTS)
     built = subprocess.run([VENV / "bin/mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, check=False,
                            env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if built.returncode == 0:
