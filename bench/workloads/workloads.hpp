@@ -31,6 +31,7 @@ namespace bench {
   X(phases, "", "sizes shift, threads end, survivors are freed by the next threads") \
   X(false_sharing, "active|passive", "two threads write to their own blocks") \
   X(scaling, "THREADS", "threads that share nothing, 1,000 live each") \
+  X(many_threads, "idle|busy THREADS SIZE [REPLACEMENTS]", "threads by the hundred, each with 200 blocks") \
   X(medium, "[touch]", "1 KiB..128 KiB log-uniform, 1,000 live") \
   X(large, "[touch]", "32 KiB..64 MiB log-uniform, 16 live, at most 256 MiB") \
   X(huge, "[touch]", "1 MiB..64 MiB log-uniform, 8 live, at most 128 MiB") \
