@@ -67,30 +67,29 @@ struct on_heap : ashlar::arena<malloc_source, Policies...> {};
 // ---- what is measured ----
 
 template <class Subject>
-void fixed_size(benchmark::State& state) {
+void batches(benchmark::State& state, auto one) {
   static Subject subject;
   while (state.KeepRunningBatch(batch)) {
     for (std::size_t i = 0; i < batch; ++i) {
-      void* p = subject.allocate(48, 16);
+      auto* p = one(subject, i);
       benchmark::DoNotOptimize(p);
     }
     subject.reset();
   }
 }
 template <class Subject>
+void fixed_size(benchmark::State& state) {
+  batches<Subject>(state, [](Subject& from, std::size_t) { return from.allocate(48, 16); });
+}
+template <class Subject>
 void mixed_sizes(benchmark::State& state) {
-  static Subject subject;
-  while (state.KeepRunningBatch(batch)) {
-    for (std::size_t i = 0; i < batch; ++i) {
-      std::size_t size = 1 + i * 37 % 64;
-      std::size_t alignment = std::size_t{1} << (i % 5);
-      benchmark::DoNotOptimize(size);
-      benchmark::DoNotOptimize(alignment);
-      void* p = subject.allocate(size, alignment);
-      benchmark::DoNotOptimize(p);
-    }
-    subject.reset();
-  }
+  batches<Subject>(state, [](Subject& from, std::size_t i) {
+    std::size_t size = 1 + i * 37 % 64;
+    std::size_t alignment = std::size_t{1} << (i % 5);
+    benchmark::DoNotOptimize(size);
+    benchmark::DoNotOptimize(alignment);
+    return from.allocate(size, alignment);
+  });
 }
 
 template <class Subject>
@@ -111,14 +110,8 @@ struct with_destructor {
 };
 template <class Subject>
 void objects_that_end(benchmark::State& state) {
-  static Subject subject;
-  while (state.KeepRunningBatch(batch)) {
-    for (std::size_t i = 0; i < batch; ++i) {
-      with_destructor* p = subject.template create<with_destructor>();
-      benchmark::DoNotOptimize(p);
-    }
-    subject.reset();
-  }
+  batches<Subject>(state,
+                   [](Subject& in, std::size_t) { return in.template create<with_destructor>(); });
 }
 
 using ashlar::counting::none;

@@ -17,23 +17,17 @@ struct process_face {
   void* allocate(std::size_t n) { return ashlar::runtime::allocate(n); }
   void deallocate(void* p, std::size_t) { ashlar::runtime::deallocate(p, "free"); }
 };
-struct heap_face {
-  ashlar::heap<> heap;
+template <ashlar::heap_options options, class... Policies>
+struct heap_of {
+  ashlar::heap<Policies...> heap{options};
   void* allocate(std::size_t n) { return heap.try_allocate(n); }
   void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
 };
-struct budget_face {
-  ashlar::heap<> heap{{.budget_bytes = 64 << 20}};
-  void* allocate(std::size_t n) { return heap.try_allocate(n); }
-  void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
-};
+using heap_face = heap_of<ashlar::heap_options{}>;
+using budget_face = heap_of<ashlar::heap_options{.budget_bytes = 64 << 20}>;
 /// Full checks without call stacks, which take ten times as long.
 template <class Check>
-struct checked_face {
-  ashlar::heap<Check> heap{{.check_stack_depth = 0}};
-  void* allocate(std::size_t n) { return heap.try_allocate(n); }
-  void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
-};
+using checked_face = heap_of<ashlar::heap_options{.check_stack_depth = 0}, Check>;
 struct pmr_face {
   std::pmr::synchronized_pool_resource pool;
   void* allocate(std::size_t n) { return pool.allocate(n); }

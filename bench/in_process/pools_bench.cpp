@@ -1,6 +1,6 @@
 // bench/in_process/pools_bench.cpp: what a block of 64 bytes costs inside the program: ashlar's faces, with the default
 // checks and counters and without ("unchecked"), beside other pools and what nobody can beat. run_table.py makes the
-// table. Arenas are in arena_bench, heaps and the process heap in instance_bench.
+// table. Arenas are in arena_bench, heaps and the process heap in instance_bench, a pool that grows in containers_bench.
 //
 //   pair            allocate, free
 //   random_10k      allocate 10,000, free them in shuffled order
@@ -30,8 +30,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <ashlar/adapt/allocator.hpp>
-#include <ashlar/adapt/process_source.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/packed_pool.hpp>
 #include <ashlar/pool/pool_set.hpp>
@@ -92,17 +90,6 @@ using in_object_pool = over_bytes<ashlar::object_pool<object, Policies...>,
                                   ashlar::object_pool<object, Policies...>::storage_bytes(count)>;
 template <std::size_t count>
 using in_packed_pool = over_bytes<ashlar::packed_pool<>, (count + 1) * sizeof(object)>;
-
-/// Slabs of the process heap, as needed.
-template <std::size_t, class... Policies>
-class in_growing_pool {
- public:
-  void* allocate() { return pool_.allocate(); }
-  void deallocate(void* p) { pool_.deallocate(p); }
-
- private:
-  ashlar::fixed_pool<ashlar::process_source, Policies...> pool_{layout, ashlar::heap_blocks{}};
-};
 
 /// By a size that the compiler knows.
 template <class Pools>
@@ -307,8 +294,6 @@ int main(int count, char** arguments) {
   add<in_static_pool>("ashlar static_pool");
   add<in_fixed_pool, unchecked, uncounted>("ashlar fixed_pool, unchecked");
   add<in_fixed_pool>("ashlar fixed_pool");
-  add<in_growing_pool, unchecked, uncounted>("ashlar fixed_pool of slabs, unchecked");
-  add<in_growing_pool>("ashlar fixed_pool of slabs");
   add<in_object_pool, unchecked, uncounted>("ashlar object_pool, unchecked");
   add<in_object_pool>("ashlar object_pool");
   add<in_packed_pool>("ashlar packed_pool");
