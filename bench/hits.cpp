@@ -8,12 +8,10 @@
 // else runs on the machine can only add to it. run_hits.py makes the table.
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <latch>
 #include <new>
 #include <numeric>
 #include <random>
@@ -23,13 +21,6 @@
 
 #include "workloads/calls.hpp"
 #include "workloads/threads.hpp"
-
-namespace bench {
-[[noreturn]] void fail(const char* message) {
-  std::fprintf(stderr, "hits: %s\n", message);
-  std::_Exit(1);
-}
-}  // namespace bench
 
 namespace {
 
@@ -133,18 +124,8 @@ double realloc_stays(std::size_t size) {
 // Both threads call body(0 or 1, where they meet), `repetitions` times. Returns: the least time from when
 // both had come until both were through.
 template <class Body>
-double least_of_two(int repetitions, Body body) {
-  double best = HUGE_VAL;
-  clock::time_point start;
-  bench::meeting_point begin(2), inside(2), end(2);
-  bench::run_threads(2, [&](std::size_t self) {
-    for (int i = 0; i < repetitions; ++i) {
-      begin.wait([&] { start = clock::now(); });
-      body(self, inside);
-      end.wait([&] { best = std::min(best, nanoseconds(clock::now() - start)); });
-    }
-  });
-  return best;
+double least_of_two(std::size_t repetitions, Body body) {
+  return bench::sample_threads(2, repetitions, body).quantile(0);
 }
 
 double pairs_of_two(std::size_t size) {
@@ -233,27 +214,6 @@ constexpr auto rows_of_two = std::to_array<row>({
 });
 // clang-format on
 
-// A thread that has used the heap, and lives until the end of the object.
-class second_thread {
- public:
-  second_thread() { ready_.wait(false); }
-  ~second_thread() {
-    ended_.test_and_set();
-    ended_.notify_all();
-    thread_.join();
-  }
-
- private:
-  void run() {
-    for (const row& each : rows) give(take(each.size));
-    ready_.test_and_set();
-    ready_.notify_all();
-    ended_.wait(false);
-  }
-  std::atomic_flag ready_, ended_;
-  std::thread thread_{[this] { run(); }};
-};
-
 void measure_all(std::span<const row> which) {
   for (const row& each : which)
     std::printf("%s_%zu %.3f\n", each.name, each.size, each.measure(each.size));
@@ -269,8 +229,16 @@ int main(int argc, char** argv) {
   for (std::uint32_t& place : places) place = static_cast<std::uint32_t>(random_source() % batch);
   blocks.fill(&blocks);
   if (how == "beside") {
-    const second_thread other;
+    std::latch ready(1), ended(1);
+    std::thread other([&] {
+      for (const row& each : rows) give(take(each.size));
+      ready.count_down();
+      ended.wait();
+    });
+    ready.wait();
     measure_all(rows);
+    ended.count_down();
+    other.join();
   } else {
     measure_all(how == "both" ? std::span<const row>(rows_of_two) : rows);
   }

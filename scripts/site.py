@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+import report_pictures
 import zig
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -167,11 +168,7 @@ def api_page() -> str:
 def sample_page(program: str) -> str:
     """A page that leads to a report, which is made here."""
     with tempfile.TemporaryDirectory() as folder:
-        def run(*command: str) -> None:
-            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        run("g++", "-std=c++20", "-O2", "-g", "-o", "visits", str(ROOT / "examples/tutorials/visits.cpp"))
-        run(program, "record", "--stacks", "-o", "visits.atrace", "--", "./visits")
-        run(program, "report", "visits.atrace", "-o", str(SOURCE / "docs/sample-report.html"))
+        shutil.copy(report_pictures.visits_page(program, pathlib.Path(folder)), SOURCE / "docs/sample-report.html")
     return ("# A sample report\n\nWhat `ashlar report` writes of the program of [find what to "
             "change](how-to/find-what-to-change.md), to click through: [the report](sample-report.html). "
             "[How to read it](how-to/read-the-report.md).\n")

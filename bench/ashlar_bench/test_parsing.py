@@ -38,22 +38,18 @@ class Lines(unittest.TestCase):
             with self.assertRaises(allocators.UserError):
                 cases.choose(listed, *wrong)
 
-    def test_strace_total(self):
-        report = ("% time     seconds  usecs/call     calls    errors syscall\n"
+    def test_counters_reports(self):
+        strace = ("% time     seconds  usecs/call     calls    errors syscall\n"
                   " 60.00    0.000300          10        30           mmap\n"
                   "100.00    0.000500           6        83         2 total\n")
-        self.assertEqual(measure.parse_strace(report), 83)
-        self.assertIsNone(measure.parse_strace("nothing\n"))
-
-    def test_hit_path_counts(self):
-        text = "instructions per call:\ncall\t16\t64\nmalloc\t16\t16.5\nfree\t17\t17\n"
-        self.assertEqual(measure.parse_hit_path(text), {
-            "hit_path malloc/16": 16.0, "hit_path free/16": 17.0, "hit_path malloc/64": 16.5, "hit_path free/64": 17.0})
-        self.assertEqual(measure.parse_hit_path("hit_path: no program\n"), {})
-
-    def test_callgrind_total(self):
-        self.assertEqual(measure.parse_collected("==1== Collected : 123456\n"), 123456)
-        self.assertIsNone(measure.parse_collected("==1== killed\n"))
+        table = "instructions per call:\ncall\t16\t64\nmalloc\t16\t16.5\nfree\t17\t17\n"
+        hits = {"hit_path malloc/16": 16.0, "hit_path free/16": 17.0, "hit_path malloc/64": 16.5, "hit_path free/64": 17.0}
+        for parse, text, found in (
+                (measure.parse_strace, strace, 83), (measure.parse_strace, "nothing\n", None),
+                (measure.parse_hit_path, table, hits), (measure.parse_hit_path, "hit_path: no program\n", {}),
+                (measure.parse_collected, "==1== Collected : 123456\n", 123456),
+                (measure.parse_collected, "==1== killed\n", None)):
+            self.assertEqual(parse(text), found)
 
 
 class Processes(unittest.TestCase):

@@ -163,7 +163,7 @@ class label {
 };
 
 // What a result is about; the runner groups by it.
-enum class kind { time, memory, latency, ratio };
+enum class kind { time, memory, latency, ratio };  // names_of_kinds has the names
 // One more figure on the line of a result.
 struct fact {
   const char* key = nullptr;
