@@ -1,6 +1,6 @@
 // bench/hits.cpp: the time of a hit: nanoseconds of an allocation and its free that a cache serves.
 //
-// Usage: hits [--list] [alone|beside|both]     prints a line for each row: its name, and its nanoseconds
+// Usage: hits [alone|beside|both]     prints a line for each row: its name, and its nanoseconds
 //
 // Like alloc_bench it links no allocator: the one that is measured is preloaded. `beside` measures while
 // a second thread lives that has used the heap. `both` has rows of its own, in which two threads work at
@@ -8,29 +8,19 @@
 // else runs on the machine can only add to it. run_hits.py makes the table.
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <latch>
 #include <new>
 #include <numeric>
 #include <random>
 #include <span>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "workloads/calls.hpp"
 #include "workloads/threads.hpp"
-
-namespace bench {
-[[noreturn]] void fail(const char* message) {
-  std::fprintf(stderr, "hits: %s\n", message);
-  std::_Exit(1);
-}
-}  // namespace bench
 
 namespace {
 
@@ -115,25 +105,6 @@ double bulk(std::size_t size) {
   });
 }
 
-// A list of objects, built and then freed from its head.
-constexpr std::size_t list_length = 100'000;
-void list_once(std::size_t size) {
-  void* head = nullptr;
-  for (std::size_t i = 0; i < list_length; ++i) {
-    void* const object = take(size);
-    *static_cast<void**>(object) = head;
-    head = object;
-  }
-  while (head != nullptr) give(std::exchange(head, *static_cast<void**>(head)));
-}
-double list(std::size_t size) {
-  return least(10, [=] {
-    const auto start = clock::now();
-    list_once(size);
-    return nanoseconds(clock::now() - start) / list_length;
-  });
-}
-
 double sized_delete(std::size_t size) {
   return each([=](std::size_t) { ::operator delete(bench::opaque(::operator new(size)), size); });
 }
@@ -153,18 +124,8 @@ double realloc_stays(std::size_t size) {
 // Both threads call body(0 or 1, where they meet), `repetitions` times. Returns: the least time from when
 // both had come until both were through.
 template <class Body>
-double least_of_two(int repetitions, Body body) {
-  double best = HUGE_VAL;
-  clock::time_point start;
-  bench::meeting_point begin(2), inside(2), end(2);
-  bench::run_threads(2, [&](std::size_t self) {
-    for (int i = 0; i < repetitions; ++i) {
-      begin.wait([&] { start = clock::now(); });
-      body(self, inside);
-      end.wait([&] { best = std::min(best, nanoseconds(clock::now() - start)); });
-    }
-  });
-  return best;
+double least_of_two(std::size_t repetitions, Body body) {
+  return bench::sample_threads(2, repetitions, body).quantile(0);
 }
 
 double pairs_of_two(std::size_t size) {
@@ -234,10 +195,6 @@ double handoff(std::size_t size) {
          (rounds * handed);
 }
 
-double lists_of_two(std::size_t size) {
-  return least_of_two(10, [=](std::size_t, auto&) { list_once(size); }) / list_length;
-}
-
 struct row {
   const char* name;
   double (*measure)(std::size_t size);
@@ -247,36 +204,15 @@ struct row {
 constexpr auto rows = std::to_array<row>({
     {"pair", pair, 16}, {"pair", pair, 64}, {"pair", pair, 256}, {"pair", pair, 1024},
     {"random", random, 16}, {"random", random, 64}, {"random", random, 256}, {"random", random, 1024},
-    {"lifo", lifo, 64}, {"fifo", fifo, 64}, {"churn", churn, 64}, {"bulk", bulk, 16}, {"list", list, 64},
+    {"lifo", lifo, 64}, {"fifo", fifo, 64}, {"churn", churn, 64}, {"bulk", bulk, 16},
     {"sized_delete", sized_delete, 64}, {"calloc", zeroed, 64}, {"realloc_stays", realloc_stays, 64},
 });
 constexpr auto rows_of_two = std::to_array<row>({
-    {"pair", pairs_of_two, 64}, {"list", lists_of_two, 64}, {"handoff", handoff, 64},
+    {"pair", pairs_of_two, 64}, {"handoff", handoff, 64},
     {"replace", replace<false, freed::plain>, 1000}, {"larson", replace<true, freed::plain>, 1000},
     {"larson_sized", replace<true, freed::sized>, 1000}, {"larson", replace<true, freed::plain>, 16'000},
 });
 // clang-format on
-
-// A thread that has used the heap, and lives until the end of the object.
-class second_thread {
- public:
-  second_thread() { ready_.wait(false); }
-  ~second_thread() {
-    ended_.test_and_set();
-    ended_.notify_all();
-    thread_.join();
-  }
-
- private:
-  void run() {
-    for (const row& each : rows) give(take(each.size));
-    ready_.test_and_set();
-    ready_.notify_all();
-    ended_.wait(false);
-  }
-  std::atomic_flag ready_, ended_;
-  std::thread thread_{[this] { run(); }};
-};
 
 void measure_all(std::span<const row> which) {
   for (const row& each : which)
@@ -287,18 +223,22 @@ void measure_all(std::span<const row> which) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc > 1 ? argv[1] : "alone";
-  if (how == "--list") {
-    for (const row& each : rows) std::printf("%s_%zu\n", each.name, each.size);
-    return 0;
-  }
   std::minstd_rand random_source(1);
   std::iota(shuffled.begin(), shuffled.end(), 0u);
   std::ranges::shuffle(shuffled, random_source);
   for (std::uint32_t& place : places) place = static_cast<std::uint32_t>(random_source() % batch);
   blocks.fill(&blocks);
   if (how == "beside") {
-    const second_thread other;
+    std::latch ready(1), ended(1);
+    std::thread other([&] {
+      for (const row& each : rows) give(take(each.size));
+      ready.count_down();
+      ended.wait();
+    });
+    ready.wait();
     measure_all(rows);
+    ended.count_down();
+    other.join();
   } else {
     measure_all(how == "both" ? std::span<const row>(rows_of_two) : rows);
   }

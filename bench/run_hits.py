@@ -100,7 +100,7 @@ def main():
     wanted = [name for name in options.allocators.split(",") if name] or [
         BASE, "jemalloc", "tcmalloc", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc", OURS, *given]
     known = [peer for peer in allocators.read_peers() if peer["name"] in wanted]
-    found = allocators.find(options.bench, [], given, known, lambda message: print(f"bench-hits: {message}"))
+    found = allocators.find(allocators.ours_beside(options.bench), [], given, known, lambda message: print(f"bench-hits: {message}"))
     found = [each for each in found if each.name in wanted]
     result = text(options, found, measure(options, found), given)
     print(result, end="")

@@ -21,7 +21,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
+
+import report_pictures
+import zig
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build/site-source"
@@ -166,11 +168,7 @@ def api_page() -> str:
 def sample_page(program: str) -> str:
     """A page that leads to a report, which is made here."""
     with tempfile.TemporaryDirectory() as folder:
-        def run(*command: str) -> None:
-            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        run("g++", "-std=c++20", "-O2", "-g", "-o", "visits", str(ROOT / "examples/tutorials/visits.cpp"))
-        run(program, "record", "--stacks", "-o", "visits.atrace", "--", "./visits")
-        run(program, "report", "visits.atrace", "-o", str(SOURCE / "docs/sample-report.html"))
+        shutil.copy(report_pictures.visits_page(program, pathlib.Path(folder)), SOURCE / "docs/sample-report.html")
     return ("# A sample report\n\nWhat `ashlar report` writes of the program of [find what to "
             "change](how-to/find-what-to-change.md), to click through: [the report](sample-report.html). "
             "[How to read it](how-to/read-the-report.md).\n")
@@ -208,14 +206,7 @@ def main() -> int:
     print(f"site: {make_source(str(pathlib.Path(options.program).resolve()), not options.no_build)} pages and files in {SOURCE.relative_to(ROOT)}")
     if options.no_build:
         return 0
-    installed = VENV / "installed.txt"
-    if not installed.is_file() or installed.read_text() != REQUIREMENTS.read_text():
-        wanted = [line for line in REQUIREMENTS.read_text().split("\n") if line and not line.startswith("#")]
-        print(f"site: installing {', '.join(wanted)} into {VENV.relative_to(ROOT)}", flush=True)
-        venv.create(VENV, with_pip=True, clear=True)
-        subprocess.run([VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS],
-                       check=True)
-        shutil.copy(REQUIREMENTS, installed)
+    zig.install(VENV, REQUIREMENTS)
     built = subprocess.run([VENV / "bin/mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, check=False,
                            env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if built.returncode == 0:

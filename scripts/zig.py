@@ -15,17 +15,22 @@ FOLDER = ROOT / "build/zig"
 REQUIREMENTS = ROOT / "scripts/port_requirements.txt"
 
 
+def install(folder: pathlib.Path, requirements: pathlib.Path) -> bool:
+    """Makes a virtual environment with what a file of requirements names. Returns: whether it had to be made."""
+    installed = folder / "installed.txt"
+    if installed.is_file() and installed.read_text() == requirements.read_text():
+        return False
+    print(f"{requirements.stem.removesuffix('_requirements')}: installing into {folder.relative_to(ROOT)}", flush=True)
+    venv.create(folder, with_pip=True, clear=True)
+    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements], check=True)
+    shutil.copy(requirements, installed)
+    return True
+
+
 def main() -> None:
-    installed = FOLDER / "installed.txt"
-    if installed.is_file() and installed.read_text() == REQUIREMENTS.read_text():
-        return
-    print(f"zig: installing it into {FOLDER.relative_to(ROOT)}", flush=True)
-    venv.create(FOLDER, with_pip=True, clear=True)
-    subprocess.run([FOLDER / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS],
-                   check=True)
-    compiler = next(FOLDER.glob("lib/python*/site-packages/ziglang/zig"))
-    (FOLDER / "zig").symlink_to(compiler.relative_to(FOLDER))
-    shutil.copy(REQUIREMENTS, installed)
+    if install(FOLDER, REQUIREMENTS):
+        compiler = next(FOLDER.glob("lib/python*/site-packages/ziglang/zig"))
+        (FOLDER / "zig").symlink_to(compiler.relative_to(FOLDER))
 
 
 if __name__ == "__main__":

@@ -47,14 +47,6 @@ struct pmr_on_storage {
   }
   void reset() { resource.release(); }
 };
-// As a polymorphic_allocator sees it: through a pointer whose class is not known.
-struct pmr_by_pointer : pmr_on_storage {
-  std::pmr::memory_resource* base = &resource;
-  void* allocate(std::size_t size, std::size_t alignment) {
-    benchmark::DoNotOptimize(base);
-    return base->allocate(size, alignment);
-  }
-};
 struct pmr_on_heap {
   std::pmr::monotonic_buffer_resource resource{4096};
   void* allocate(std::size_t size, std::size_t alignment) {
@@ -72,43 +64,32 @@ using inside = ashlar::static_arena<room, Policies...>;
 template <class... Policies>
 struct on_heap : ashlar::arena<malloc_source, Policies...> {};
 
-/// A heap's pair, for scale: each block is freed.
-struct by_malloc {
-  void* blocks[batch];
-  std::size_t n = 0;
-  void* allocate(std::size_t size, std::size_t) { return blocks[n++] = std::malloc(size); }
-  void reset() {
-    while (n != 0) std::free(blocks[--n]);
-  }
-};
-
 // ---- what is measured ----
 
 template <class Subject>
-void fixed_size(benchmark::State& state) {
+void batches(benchmark::State& state, auto one) {
   static Subject subject;
   while (state.KeepRunningBatch(batch)) {
     for (std::size_t i = 0; i < batch; ++i) {
-      void* p = subject.allocate(48, 16);
+      auto* p = one(subject, i);
       benchmark::DoNotOptimize(p);
     }
     subject.reset();
   }
 }
 template <class Subject>
+void fixed_size(benchmark::State& state) {
+  batches<Subject>(state, [](Subject& from, std::size_t) { return from.allocate(48, 16); });
+}
+template <class Subject>
 void mixed_sizes(benchmark::State& state) {
-  static Subject subject;
-  while (state.KeepRunningBatch(batch)) {
-    for (std::size_t i = 0; i < batch; ++i) {
-      std::size_t size = 1 + i * 37 % 64;
-      std::size_t alignment = std::size_t{1} << (i % 5);
-      benchmark::DoNotOptimize(size);
-      benchmark::DoNotOptimize(alignment);
-      void* p = subject.allocate(size, alignment);
-      benchmark::DoNotOptimize(p);
-    }
-    subject.reset();
-  }
+  batches<Subject>(state, [](Subject& from, std::size_t i) {
+    std::size_t size = 1 + i * 37 % 64;
+    std::size_t alignment = std::size_t{1} << (i % 5);
+    benchmark::DoNotOptimize(size);
+    benchmark::DoNotOptimize(alignment);
+    return from.allocate(size, alignment);
+  });
 }
 
 template <class Subject>
@@ -129,14 +110,8 @@ struct with_destructor {
 };
 template <class Subject>
 void objects_that_end(benchmark::State& state) {
-  static Subject subject;
-  while (state.KeepRunningBatch(batch)) {
-    for (std::size_t i = 0; i < batch; ++i) {
-      with_destructor* p = subject.template create<with_destructor>();
-      benchmark::DoNotOptimize(p);
-    }
-    subject.reset();
-  }
+  batches<Subject>(state,
+                   [](Subject& in, std::size_t) { return in.template create<with_destructor>(); });
 }
 
 using ashlar::counting::none;
@@ -148,11 +123,9 @@ BENCHMARK(fixed_size<on_storage<none>>);
 BENCHMARK(fixed_size<on_storage<>>);
 BENCHMARK(fixed_size<on_storage<ashlar::spin_lock>>);
 BENCHMARK(fixed_size<pmr_on_storage>);
-BENCHMARK(fixed_size<pmr_by_pointer>);
 BENCHMARK(fixed_size<on_heap<none>>);
 BENCHMARK(fixed_size<on_heap<>>);
 BENCHMARK(fixed_size<pmr_on_heap>);
-BENCHMARK(fixed_size<by_malloc>);
 
 BENCHMARK(mixed_sizes<by_hand>);
 BENCHMARK(mixed_sizes<on_storage<none>>);
@@ -160,7 +133,6 @@ BENCHMARK(mixed_sizes<on_storage<>>);
 BENCHMARK(mixed_sizes<pmr_on_storage>);
 BENCHMARK(mixed_sizes<on_heap<>>);
 BENCHMARK(mixed_sizes<pmr_on_heap>);
-BENCHMARK(mixed_sizes<by_malloc>);
 
 BENCHMARK(scopes<on_storage<>>);
 BENCHMARK(scopes<on_heap<>>);  // each scope begins and ends without a chunk in use

@@ -17,23 +17,17 @@ struct process_face {
   void* allocate(std::size_t n) { return ashlar::runtime::allocate(n); }
   void deallocate(void* p, std::size_t) { ashlar::runtime::deallocate(p, "free"); }
 };
-struct heap_face {
-  ashlar::heap<> heap;
+template <ashlar::heap_options options, class... Policies>
+struct heap_of {
+  ashlar::heap<Policies...> heap{options};
   void* allocate(std::size_t n) { return heap.try_allocate(n); }
   void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
 };
-struct budget_face {
-  ashlar::heap<> heap{{.budget_bytes = 64 << 20}};
-  void* allocate(std::size_t n) { return heap.try_allocate(n); }
-  void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
-};
+using heap_face = heap_of<ashlar::heap_options{}>;
+using budget_face = heap_of<ashlar::heap_options{.budget_bytes = 64 << 20}>;
 /// Full checks without call stacks, which take ten times as long.
 template <class Check>
-struct checked_face {
-  ashlar::heap<Check> heap{{.check_stack_depth = 0}};
-  void* allocate(std::size_t n) { return heap.try_allocate(n); }
-  void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
-};
+using checked_face = heap_of<ashlar::heap_options{.check_stack_depth = 0}, Check>;
 struct pmr_face {
   std::pmr::synchronized_pool_resource pool;
   void* allocate(std::size_t n) { return pool.allocate(n); }
@@ -89,20 +83,13 @@ void replace_one_of_1000(benchmark::State& state) {
   for (block& b : live) face.deallocate(b.p, b.n);
 }
 
-void life_of_a_heap(benchmark::State& state) {
+/// A face from its beginning to its end, with some allocations in between.
+template <class Face>
+void life(benchmark::State& state) {
   for (auto _ : state) {
-    ashlar::heap h({.budget_bytes = 1 << 20});
+    Face face;
     for (std::int64_t i = 0; i < state.range(0); ++i) {
-      void* p = h.try_allocate(64);
-      benchmark::DoNotOptimize(p);
-    }
-  }
-}
-void life_of_a_pool_resource(benchmark::State& state) {
-  for (auto _ : state) {
-    std::pmr::synchronized_pool_resource h;
-    for (std::int64_t i = 0; i < state.range(0); ++i) {
-      void* p = h.allocate(64);
+      void* p = face.allocate(64);
       benchmark::DoNotOptimize(p);
     }
   }
@@ -118,7 +105,7 @@ BENCHMARK(replace_one_of_1000<process_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(replace_one_of_1000<heap_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(replace_one_of_1000<budget_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(replace_one_of_1000<pmr_face>)->ThreadRange(1, 2)->UseRealTime();
-BENCHMARK(life_of_a_heap)->Arg(0)->Arg(1)->Arg(1000);
-BENCHMARK(life_of_a_pool_resource)->Arg(0)->Arg(1)->Arg(1000);
+BENCHMARK(life<budget_face>)->Arg(0)->Arg(1)->Arg(1000);
+BENCHMARK(life<pmr_face>)->Arg(0)->Arg(1)->Arg(1000);
 
 }  // namespace

@@ -40,10 +40,10 @@ def environment_for(allocator):
     return chosen
 
 
-def loads(bench, library):
+def loads(library):
     """True when the loader takes the library; it only warns when it does not."""
-    done = subprocess.run([bench, "--list"], env=environment_for(Allocator("", library)), capture_output=True,
-                          text=True, timeout=60, check=False)
+    done = subprocess.run(["/bin/true"], env=environment_for(Allocator("", library)), capture_output=True, text=True,
+                          timeout=60, check=False)
     return done.returncode == 0 and "cannot be preloaded" not in done.stderr
 
 
@@ -87,13 +87,19 @@ def parse_given(pairs):
     return given
 
 
-def candidates_of(peer):
-    """Names with a slash are relative to the project's root; the loader looks up the others."""
+def find_library(peer):
+    """The first that the loader takes; "" for the C library itself; None when there is none. Names with a slash are
+    relative to the project's root; the loader looks up the others."""
     paths = [str(ROOT / name) if "/" in name else name for name in peer["libraries"]]
-    return [path for path in paths if "/" not in path or Path(path).is_file()]
+    return next((path for path in paths if loads(path)), None) if paths else ""
 
 
-def find(bench, wanted, given, peers, say):
+def ours_beside(bench):
+    """Our library of the build that has this benchmark program."""
+    return Path(bench).resolve().parent.parent / "ashlar/libashlar-malloc.so"
+
+
+def find(ours, wanted, given, peers, say):
     """The allocators to measure, in table order. One that is absent is left out with a message, or, asked for by
     name, an error."""
     known = {peer["name"]: peer for peer in peers}
@@ -107,14 +113,14 @@ def find(bench, wanted, given, peers, say):
             continue
         peer = known.get(name, {"version": {}})
         if name in given:
-            candidates, how, version = [given[name]], "give another file", f"{Path(given[name]).name}, by --lib"
+            peer = {**peer, "libraries": [given[name]]}
+            how, version = "give another file", f"{Path(given[name]).name}, by --lib"
         elif name == OURS:
-            path = Path(bench).resolve().parent.parent / "ashlar/libashlar-malloc.so"
-            candidates, how, version = [str(path)] if path.is_file() else [], "make build", "this checkout"
+            peer["libraries"] = [str(ours)]
+            how, version = "make build", "this checkout"
         else:
-            candidates, how, version = candidates_of(peer), remedy(peer), version_text(peer["version"])
-        without_library = name in known and not peer["libraries"] and name not in given
-        library = "" if without_library else next((c for c in candidates if loads(bench, c)), None)
+            how, version = remedy(peer), version_text(peer["version"])
+        library = find_library(peer)
         if library is not None:
             found.append(Allocator(name, library, version, peer.get("memory_peer", False),
                                    tuple(peer.get("environment", {}).items())))

@@ -4,7 +4,7 @@ The background is transparent and all lines and letters are of a middle grey or 
 black alike, so one file serves light and dark pages.
 """
 
-from . import comparison, overview, tables, targets
+from . import comparison, overview, tables
 from .allocators import OURS
 
 INK = "#808891"
@@ -12,7 +12,6 @@ COLOURS = {"ashlar": "#e0457b", "glibc": "#8a8f98", "jemalloc": "#c98500", "tcma
            "mimalloc2": "#4a90d9", "mimalloc3": "#7a6ff0", "snmalloc": "#14a5b8", "rpmalloc": "#b06a3b",
            "tbbmalloc": "#7f9a2f", "scudo": "#b45fc4"}
 MARKERS = "osD^vP>X<p"
-LONGEST_BAR = 4  # times faster or slower
 PERCENTILES = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("p99.99", 99.99), ("p99.999", 99.999))
 
 
@@ -87,44 +86,6 @@ def memory(plot, rows, names):
     return strips(plot, overview.judged(rows, names), overview.MEMORY, names)
 
 
-def within_bars(ratio):
-    """One extreme row must not flatten all others; its label tells its value."""
-    return min(max(ratio, 1 / LONGEST_BAR), LONGEST_BAR)
-
-
-def ratio_bars(plot, rows, names):
-    """Ours against the best peer of each case."""
-    if OURS not in names:
-        return None
-    found = [(row.ratio_to_best(), row) for row in comparison.by_case(targets.timed(rows)) if OURS in row.values]
-    found = sorted(((ratio, row) for ratio, row in found if ratio), key=lambda each: each[0].median)
-    if not found:
-        return None
-    figure, axes = plot.subplots(figsize=(8, 0.8 + 0.2 * len(found)))
-    colours = {"ahead": "#2f9e6e", "level": INK, "undecided": INK, "behind": "#d9534f"}
-    axes.set_xscale("log")
-    for place, (ratio, row) in enumerate(found):
-        shown = within_bars(ratio.median)
-        axes.barh(place, shown - 1, left=1, color=colours[ratio.verdict], height=0.7)
-        interval = tuple(map(within_bars, ratio.interval or ()))
-        if interval:
-            axes.plot(interval, (place, place), color=INK, linewidth=1.4)
-        left = ratio.median < 1
-        ends = (shown, *interval)
-        edge = min(ends) if left else max(ends)
-        axes.annotate(f"{ratio.median:.2f} {row.best_peer()}", (edge, place), (-4 if left else 4, 0),
-                      textcoords="offset points", va="center", ha="right" if left else "left", fontsize=7)
-    axes.set_yticks(range(len(found)), [row.label for _, row in found], fontsize=8)
-    axes.set_ylim(-0.8, len(found) - 0.2)
-    low, high = within_bars(found[0][0].median), within_bars(found[-1][0].median)
-    axes.set_xlim(min(low, 0.8) / 1.8, max(high, 1.25) * 1.8)
-    axes.axvline(1, color=INK, linewidth=0.8)
-    ratio_ticks(axes.xaxis)
-    axes.set_xlabel(f"time of {OURS} over that of the best peer, named; below 1: faster; bars end at {LONGEST_BAR}",
-                    x=0.35)
-    return figure
-
-
 def latency(plot, rows, names):
     lines = {row.label: row for row in comparison.build(rows) if row.kind == "latency"}
     if "latency malloc/p50" not in lines:
@@ -144,62 +105,6 @@ def latency(plot, rows, names):
         axes.grid(True)
     both[0].set_ylabel("ns, the clock's reading included")
     both[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
-
-
-def after_peak(plot, rows, names):
-    lines = [row for row in comparison.build(rows) if row.label.startswith("idle_after_peak ")]
-    variants = sorted({row.label.split()[1].partition("/")[0] for row in lines})
-    if not variants:
-        return None
-    figure, all_axes = plot.subplots(1, len(variants), figsize=(1.5 + 4.2 * len(variants), 4), sharey=True,
-                                     squeeze=False)
-    for axes, variant in zip(all_axes[0], variants):
-        for name in names:
-            points = sorted((float(row.label.rpartition("/")[2].rstrip("s")), row.median(name)) for row in lines
-                            if f" {variant}/" in row.label and row.values.get(name))
-            if points:
-                axes.plot(*zip(*points), label=name, **style(name, names))
-        axes.set_xlabel(f"seconds after the peak ({variant})")
-        axes.set_ylim(bottom=0)
-        axes.grid(True)
-    all_axes[0][0].set_ylabel("resident over live bytes")
-    all_axes[0][-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
-
-
-def no_calls(row, name):
-    for pair in row.facts.get(name, "").split():
-        key, _, value = pair.partition("=")
-        if key == "no_calls":
-            return float(value)
-    return None
-
-
-def growth(plot, rows, names):
-    lines = [row for row in comparison.build(rows) if row.label.startswith("growth ")]
-    kinds = sorted({row.label.rpartition("/")[2] for row in lines})
-    if not kinds:
-        return None
-    figure, all_axes = plot.subplots(1, len(kinds), figsize=(1.5 + 4.2 * len(kinds), 4.2), sharey=True, squeeze=False)
-    for axes, kind in zip(all_axes[0], kinds):
-        chosen = sorted((int(row.label.split()[1].partition("/")[0]), row) for row in lines
-                        if row.label.endswith(f"/{kind}"))
-        for name in names:
-            points = [(live, row.median(name)) for live, row in chosen if row.values.get(name)]
-            if points:
-                axes.plot(*zip(*points), label=name, **style(name, names))
-        shown = OURS if OURS in names else names[0]
-        bare = [(live, no_calls(row, shown)) for live, row in chosen if no_calls(row, shown) is not None]
-        if bare:
-            axes.plot(*zip(*bare), label=f"{shown}'s addresses, no calls", color=INK, linestyle="--", linewidth=1.2)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel(f"live blocks of 16 bytes ({kind})")
-        axes.grid(True)
-        plain_ticks(axes.yaxis)
-    all_axes[0][0].set_ylabel("ns an operation")
-    all_axes[0][-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
@@ -224,14 +129,10 @@ def scaling(plot, rows, names):
     return figure
 
 
-OVERVIEW = ("time", "memory", "latency", "scaling")
-CHARTS = {"time": time, "memory": memory, "latency": latency, "scaling": scaling, "ratios": ratio_bars,
-          "after-peak": after_peak, "growth": growth}
+CHARTS = {"time": time, "memory": memory, "latency": latency, "scaling": scaling}
 CAPTIONS = {"time": "time of each allocator over the best peer's, by group of cases",
             "memory": "memory of each allocator over the best peer's, by group of cases",
-            "ratios": "time against the best peer of each row", "latency": "latency of malloc and free by percentile",
-            "after-peak": "resident memory after a peak", "growth": "time an operation by number of live blocks",
-            "scaling": "rate by number of threads"}
+            "latency": "latency of malloc and free by percentile", "scaling": "rate by number of threads"}
 
 
 def available():
@@ -242,7 +143,7 @@ def available():
     return True
 
 
-def draw(rows, names, folder, prefix="bench-", suffixes=(".svg",)):
+def draw(rows, names, folder):
     """Writes those charts that the rows have figures for; returns {name: file name}."""
     plot, written = pyplot(), {}
     rows = tables.timed_alone(rows)
@@ -250,15 +151,13 @@ def draw(rows, names, folder, prefix="bench-", suffixes=(".svg",)):
         figure = make(plot, rows, names)
         if figure is None:
             continue
-        for suffix in suffixes:
-            metadata = {"Date": None} if suffix == ".svg" else None  # the same rows give the same file
-            figure.savefig(folder / f"{prefix}{name}{suffix}", transparent=True, metadata=metadata, dpi=110)
+        written[name] = f"bench-{name}.svg"
+        # Without a date: the same rows give the same file.
+        figure.savefig(folder / written[name], transparent=True, metadata={"Date": None}, dpi=110)
         plot.close(figure)
-        written[name] = f"{prefix}{name}.svg"
     return written
 
 
-def as_markdown(written, path):
-    """The charts as images, for a document from whose folder `path` leads to theirs."""
-    links = (f"![{CAPTIONS[name]}]({path}/{file})" for name, file in written.items())
-    return "\n\n".join(links) or "Not in this run.\n"
+def as_markdown(name, written, path):
+    """The chart as an image, for a document from whose folder `path` leads to it."""
+    return f"![{CAPTIONS[name]}]({path}/{written[name]})" if name in written else "Not in this run.\n"

@@ -15,7 +15,6 @@ from pathlib import Path
 from . import allocators, cases, charts, document, measure, overview, page, quiet, results, tables
 from .allocators import ROOT, UserError
 
-PUBLISHED_RAW_BYTES = 500_000  # a larger file of raw rows is published as medians, least and greatest values
 QUICK_MINUTES = 3
 GUESSED_SECONDS = {True: 0.6, False: 3.0}  # a process, before any is measured
 DESCRIPTION = """Runs workloads and real programs under each allocator and makes tables of cost beside the best peer.
@@ -72,14 +71,13 @@ def parse_arguments(arguments):
     output.add_argument("--charts", metavar="FOLDER", type=Path,
                         help="the charts, bench-*.svg (needs python3-matplotlib)")
     output.add_argument("--publish-charts", metavar="FOLDER", type=Path,
-                        help="the overview's four charts again, where a --document shows them")
+                        help="the charts again, where a --document shows them")
     output.add_argument("--page", metavar="FILE", type=Path,
-                        help="the overview and four charts as one HTML file (needs --charts)")
+                        help="the overview and the charts as one HTML file (needs --charts)")
     output.add_argument("--document", metavar="FILE", type=Path, action="append", default=[],
                         help="rewrite the parts between '<!-- generated: NAME -->' and '<!-- end -->' in place "
                              "(may be repeated)")
-    output.add_argument("--publish-csv", metavar="FILE", type=Path,
-                        help="the rows again; medians with least and greatest if they were larger than 500 KB")
+    output.add_argument("--publish-csv", metavar="FILE", type=Path, help="the rows of all --csv in one file")
     options = parser.parse_args(arguments)
     if options.rounds is not None and options.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -113,12 +111,16 @@ def cpu_model():
     return found.group(1).strip() if found else ""
 
 
-def run_facts(found, chosen, rounds, options):
+def machine():
     kernel = re.match(r"[\d.]*\d", platform.release())
-    machine = [f"{len(os.sched_getaffinity(0))} CPUs ({platform.machine()}{', ' if cpu_model() else ''}{cpu_model()})",
-               f"{platform.system()} {kernel.group(0) if kernel else ''}".strip(),
-               " ".join(platform.libc_ver()).strip()]
-    facts = {"machine": ", ".join(part for part in machine if part),
+    parts = [f"{len(os.sched_getaffinity(0))} CPUs ({platform.machine()}{', ' if cpu_model() else ''}{cpu_model()})",
+             f"{platform.system()} {kernel.group(0) if kernel else ''}".strip(),
+             " ".join(platform.libc_ver()).strip()]
+    return ", ".join(part for part in parts if part)
+
+
+def run_facts(found, chosen, rounds, options):
+    facts = {"machine": machine(),
              "method": f"Median of {rounds} round{'s' if rounds > 1 else ''}{', quick' if options.quick else ''}, seed "
                        f"{options.seed}.",
              "allocators": ",".join(each.name for each in found),
@@ -304,7 +306,7 @@ def in_table_order(facts, rows):
     return sorted(rows, key=lambda row: place.get(row["case"], len(place)))
 
 
-def write_reports(facts, rows, options, raw_bytes):
+def write_reports(facts, rows, options):
     names = names_of(facts, rows)
     rows = in_table_order(facts, rows)
     memory_peers = [name for name in facts.get("memory_peers", "").split(",") if name in names]
@@ -317,27 +319,24 @@ def write_reports(facts, rows, options, raw_bytes):
         options.charts.mkdir(parents=True, exist_ok=True)
         drawn = charts.draw(rows, names, options.charts)
     if options.page:
-        shown = [(charts.CAPTIONS[name], (options.charts / drawn[name]).read_text(encoding="utf-8"))
-                 for name in charts.OVERVIEW if name in drawn]
+        shown = [(charts.CAPTIONS[name], (options.charts / file).read_text(encoding="utf-8"))
+                 for name, file in drawn.items()]
         options.page.write_text(page.render(overview.judged(tables.timed_alone(rows), names),
                                             tables.machine_text(facts, names), shown), encoding="utf-8")
     for file, what in ((options.markdown, "all tables"), (options.page, "the charts")):
         if file:
             say(f"{os.path.relpath(file)} has {what}")
     if options.publish_charts:
-        for name in charts.OVERVIEW:
-            if name in drawn:
-                shutil.copy(options.charts / drawn[name], options.publish_charts)
+        for file in drawn.values():
+            shutil.copy(options.charts / file, options.publish_charts)
     for written in options.document:
         path = os.path.relpath(options.publish_charts or options.charts or ".", written.parent)
-        parts = {**tables.parts(facts, rows, names, memory_peers), "charts": charts.as_markdown(drawn, path)}
-        parts.update({f"chart-{name}": charts.as_markdown({name: drawn[name]} if name in drawn else {}, path)
-                      for name in charts.CHARTS})
+        parts = tables.parts(facts, rows, names, memory_peers)
+        parts.update({f"chart-{name}": charts.as_markdown(name, drawn, path) for name in charts.CHARTS})
         changed = document.rewrite(written.read_text(encoding="utf-8"), parts)
         written.write_text(changed, encoding="utf-8")
     if options.publish_csv:
-        large = raw_bytes > PUBLISHED_RAW_BYTES
-        results.write(options.publish_csv, facts, results.condense(rows) if large else rows)
+        results.write(options.publish_csv, facts, rows)
 
 
 def make_tables(options):
@@ -351,7 +350,7 @@ def make_tables(options):
         rows += more
     if not rows:
         raise UserError(f"{', '.join(options.csv)}: no rows")
-    write_reports(facts, rows, options, sum(os.path.getsize(path) for path in options.csv))
+    write_reports(facts, rows, options)
     return 1 if any(row["kind"] == results.FAILURE for row in rows) else 0
 
 
@@ -366,7 +365,7 @@ def measure_and_report(options):
     limit = options.minutes or (QUICK_MINUTES if options.quick and not counting and not options.only
                                 and not options.tag and not options.rounds else None)
     wanted = [name for name in options.allocators.split(",") if name]
-    found = allocators.find(options.bench, wanted, allocators.parse_given(options.lib), allocators.read_peers(), say)
+    found = allocators.find(allocators.ours_beside(options.bench), wanted, allocators.parse_given(options.lib), allocators.read_peers(), say)
     chosen = prepare_programs(chosen, options.work)
     facts = run_facts(found, chosen, rounds, options)
     steps, earlier = plan(chosen, found, rounds, options.seed), []
@@ -384,7 +383,7 @@ def measure_and_report(options):
         say(f"interrupted{kept}")
         return 128 + signal.SIGINT
     rows = earlier + normalised(rows)
-    write_reports({**facts, **more_facts}, rows, options, os.path.getsize(options.csv[0]) if options.csv else 0)
+    write_reports({**facts, **more_facts}, rows, options)
     return 1 if any(row["kind"] == results.FAILURE for row in rows) else 0
 
 

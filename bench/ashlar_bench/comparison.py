@@ -3,7 +3,6 @@
 Every ratio is one of cost: below 1 is faster or smaller, also where the unit is operations per second.
 """
 
-import math
 import random
 import statistics
 from dataclasses import dataclass, field
@@ -18,18 +17,11 @@ FEWEST_ROUNDS = 5  # with fewer, an interval would be one of chance
 
 
 def geometric_mean(values):
-    return math.exp(statistics.fmean(map(math.log, values))) if values else None
+    return statistics.geometric_mean(values) if values else None
 
 
 def higher_is_better(unit):
     return unit.endswith("/s")
-
-
-def quartiles(values):
-    if len(values) < 2:
-        return values[0], values[0]
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, high
 
 
 def bootstrap_interval(values, share=0.95, seed=1, of=statistics.median):

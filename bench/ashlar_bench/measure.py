@@ -134,22 +134,16 @@ def resident_kib(pid):
     return int(found.group(1)) if found else None
 
 
-def preloaded(program, allocator):
-    """The library for a program that is linked against an allocator of its own, which only a preload overrides."""
-    linked = getattr(program, "linked_allocator", None)
-    return allocator.library or ("libc.so.6" if linked else "")
-
-
 def program_command(program, work, quick, allocator, report):
     """GNU time is not preloaded, and what it starts is: so the variables are set by env, in between."""
-    library = preloaded(program, allocator)
+    library = program.preload(allocator.library)
     variables = [f"{name}={value}" for name, value in allocator.environment]
     variables += [f"LD_PRELOAD={library}"] if library else []
     return [GNU_TIME, "-o", report, "-f", "%M", "/usr/bin/env", *variables, *program.command(work, quick)]
 
 
 def program(case, allocator, quick, work):
-    from real_programs import Finished  # the module that the case came from
+    from real_programs import Finished, clean_environment as programs_environment  # the module that the case came from
     prog = case.program
     try:
         prog.before_run(work)
@@ -165,9 +159,8 @@ def program(case, allocator, quick, work):
 
     with tempfile.NamedTemporaryFile("r", suffix=".rss") as report:
         command = program_command(prog, work, quick, allocator, report.name)
-        environment = {**clean_environment(), "LC_ALL": "C", "TZ": "UTC"}
         try:
-            facts, status, out, err = run(command, environment, drive if prog.server else None)
+            facts, status, out, err = run(command, programs_environment(), drive if prog.server else None)
         except (OSError, RuntimeError) as problem:
             raise Failed(str(problem)) from None
         peak = re.findall(r"^\d+$", report.read(), re.M)
@@ -180,16 +173,18 @@ def program(case, allocator, quick, work):
         facts["wall_s"] = round(driven.seconds, 6)
     facts["peak_rss_kib"] = peak[-1] if peak else ""
     facts["final_rss_kib"] = at_rest if at_rest is not None else ""
-    row = {"row": case.name, "kind": "time", "unit": "s", "value": facts["wall_s"], "low": facts["wall_s"],
-           "high": facts["wall_s"], "samples": 1, "harness_kib": 0}
-    rows = [{**facts, **row}]
-    for request, rate in (driven.per_second.items() if driven else ()):
-        rows.append({**facts, **row, "row": f"{case.name} {request}", "kind": "rate", "unit": "requests/s",
-                     "value": rate, "low": rate, "high": rate})
-    return rows
+    rates = driven.per_second.items() if driven else ()
+    rows = [single(case.name, "time", "s", facts["wall_s"]),
+            *(single(f"{case.name} {request}", "rate", "requests/s", rate) for request, rate in rates)]
+    return [{**facts, "harness_kib": 0, **row} for row in rows]
 
 
 # ---- counts: untimed runs of their own ----
+
+def single(row, kind, unit, value):
+    """A row of one sample."""
+    return {"row": row, "kind": kind, "unit": unit, "value": value, "low": value, "high": value, "samples": 1}
+
 
 def need(tool):
     found = shutil.which(tool)
@@ -221,8 +216,7 @@ def system_calls(bench, case, allocator, quick):
         calls = parse_strace(report.read())
     if calls is None:
         raise Failed("strace printed no total")
-    return [{"row": case.name, "kind": "system_calls", "unit": "calls", "value": calls, "low": calls, "high": calls,
-             "samples": 1}]
+    return [single(case.name, "system_calls", "calls", calls)]
 
 
 def parse_collected(text):
@@ -247,8 +241,7 @@ def callgrind(bench, case, allocator, count):
 def instructions(bench, case, allocator, _quick, bodies=2):
     """Of one body: runs of N and of 2N bodies differ by N, so start and end cancel."""
     each = (callgrind(bench, case, allocator, 2 * bodies) - callgrind(bench, case, allocator, bodies)) / bodies
-    return [{"row": case.name, "kind": "instructions", "unit": "instructions", "value": each, "low": each, "high": each,
-             "samples": 1}]
+    return [single(case.name, "instructions", "instructions", each)]
 
 
 HIT_PATH = "hit_path"
@@ -278,5 +271,4 @@ def hit_path(bench, allocator):
     counts = parse_hit_path(out.decode(errors="replace"))
     if not counts:
         raise Failed("hit_path.py printed no counts")
-    return [{"row": row, "kind": HIT_PATH, "unit": "instructions", "value": count, "low": count, "high": count,
-             "samples": 1} for row, count in counts.items()]
+    return [single(row, HIT_PATH, "instructions", count) for row, count in counts.items()]

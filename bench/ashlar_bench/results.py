@@ -4,7 +4,6 @@ Lines of `# name: value`, first and last, say what holds for the whole run. A ta
 """
 
 import csv
-import statistics
 
 FIELDS = ("round", "allocator", "source", "case", "row", "kind", "unit", "value", "low", "high", "samples",
           "operations", "fact", "wall_s", "user_s", "system_s", "peak_rss_kib", "final_rss_kib", "harness_kib",
@@ -74,25 +73,6 @@ def parse(lines):
 def read(path):
     with open(path, newline="", encoding="utf-8") as file:
         return parse(file)
-
-
-def condense(rows):
-    """One row a cell: the medians over the rounds; low and high are the least and the greatest value of a round."""
-    cells = {}
-    for row in rows:
-        key = tuple(row[name] for name in ("allocator", "source", "case", "row", "kind", "unit"))
-        cells.setdefault(key, []).append(row)
-    condensed = []
-    for group in cells.values():
-        merged = dict(group[0], round="median", samples=len(group))
-        for name in NUMBERS:
-            values = [row[name] for row in group if row[name] is not None]
-            merged[name] = f"{statistics.median(values):.6g}" if values else ""
-        values = [row["value"] for row in group if row["value"] is not None]
-        if values:
-            merged.update(low=f"{min(values):.6g}", high=f"{max(values):.6g}")
-        condensed.append(merged)
-    return condensed
 
 
 def write(path, facts, rows):

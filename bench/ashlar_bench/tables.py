@@ -88,7 +88,7 @@ def spread(row, name):
     """The distance of the rounds' quartiles over their median; None of a single round."""
     if len(row.all(name)) < 2:
         return None
-    low, high = comparison.quartiles(row.all(name))
+    low, _, high = statistics.quantiles(row.all(name), n=4, method="inclusive")
     return (high - low) / row.median(name) if row.median(name) else 0.0
 
 

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ashlar_bench import allocators, cases, charts, cli, document, measure, results, tables
+from ashlar_bench import allocators, cases, cli, document, measure, results, tables
 
 LINE = ("workload=growth size=10000/churn unit=ns/op kind=time value=10.36 low=10.31 high=10.45 samples=3 "
         "operations=500000 peak_rss_kib=3360 final_rss_kib=3300 harness_kib=80 page_tables_kib=48 minor_faults=234 "
@@ -38,22 +38,18 @@ class Lines(unittest.TestCase):
             with self.assertRaises(allocators.UserError):
                 cases.choose(listed, *wrong)
 
-    def test_strace_total(self):
-        report = ("% time     seconds  usecs/call     calls    errors syscall\n"
+    def test_counters_reports(self):
+        strace = ("% time     seconds  usecs/call     calls    errors syscall\n"
                   " 60.00    0.000300          10        30           mmap\n"
                   "100.00    0.000500           6        83         2 total\n")
-        self.assertEqual(measure.parse_strace(report), 83)
-        self.assertIsNone(measure.parse_strace("nothing\n"))
-
-    def test_hit_path_counts(self):
-        text = "instructions per call:\ncall\t16\t64\nmalloc\t16\t16.5\nfree\t17\t17\n"
-        self.assertEqual(measure.parse_hit_path(text), {
-            "hit_path malloc/16": 16.0, "hit_path free/16": 17.0, "hit_path malloc/64": 16.5, "hit_path free/64": 17.0})
-        self.assertEqual(measure.parse_hit_path("hit_path: no program\n"), {})
-
-    def test_callgrind_total(self):
-        self.assertEqual(measure.parse_collected("==1== Collected : 123456\n"), 123456)
-        self.assertIsNone(measure.parse_collected("==1== killed\n"))
+        table = "instructions per call:\ncall\t16\t64\nmalloc\t16\t16.5\nfree\t17\t17\n"
+        hits = {"hit_path malloc/16": 16.0, "hit_path free/16": 17.0, "hit_path malloc/64": 16.5, "hit_path free/64": 17.0}
+        for parse, text, found in (
+                (measure.parse_strace, strace, 83), (measure.parse_strace, "nothing\n", None),
+                (measure.parse_hit_path, table, hits), (measure.parse_hit_path, "hit_path: no program\n", {}),
+                (measure.parse_collected, "==1== Collected : 123456\n", 123456),
+                (measure.parse_collected, "==1== killed\n", None)):
+            self.assertEqual(parse(text), found)
 
 
 class Processes(unittest.TestCase):
@@ -114,13 +110,6 @@ class Rows(unittest.TestCase):
         with self.assertRaises(ValueError):
             results.parse(["round,value\n", "1,2\n"])
 
-    def test_condensed_rows_keep_median_and_range(self):
-        rows = cli.normalised(self.written())
-        rows[0]["value"], rows[1]["value"] = 4.0, 6.0
-        glibc, ashlar = results.condense(rows)
-        self.assertEqual((glibc["value"], glibc["low"], glibc["high"], glibc["round"]), ("5", "4", "6", "median"))
-        self.assertEqual(ashlar["samples"], 2)
-
     def test_a_report_names_failures_and_losses(self):
         rows = cli.normalised(self.written())
         for row in rows:
@@ -129,11 +118,6 @@ class Rows(unittest.TestCase):
         text = tables.report({}, rows, ["glibc", "ashlar"], [])
         self.assertRegex(text, r"\| Time: workloads \| growth 10000/churn 2.00 glibc \|")
         self.assertIn("glibc, growth 10000: ended with signal 11", text)
-
-    def test_what_a_workload_adds_is_found_for_the_chart(self):
-        from ashlar_bench import comparison
-        row, = comparison.build(cli.normalised(self.written()))
-        self.assertEqual(charts.no_calls(row, "glibc"), 1.989)
 
 
 class Markers(unittest.TestCase):
@@ -213,7 +197,6 @@ class Planning(unittest.TestCase):
                 allocators.parse_given([wrong])
 
     def test_wrong_arguments_end_with_status_2(self):
-        import contextlib
         for wrong in (["--rounds", "0"], ["tables"], ["--csv", "/no/such/folder/x"],
                       ["--instructions", "--system-calls"]):
             said = io.StringIO()

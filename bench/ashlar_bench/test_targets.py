@@ -109,23 +109,51 @@ class Figures(unittest.TestCase):
     def idle(self, seconds, ours, peer=3.0):
         return series(f"idle_after_peak quiet/{seconds}s", "ratio", "ratio", jemalloc=peer, ashlar=ours)
 
-    def test_2_idle_after_a_peak(self):
-        for ours, met in ((1.1, True), (1.3, False), (scaled(SPREAD, 1.2), None)):
-            found, = self.numbered(2, self.idle(0, 9.0) + self.idle(10, ours))
-            self.assertEqual((found.met, found.best_peer.partition(" (")[0]), (met, "jemalloc 3.00"))
-            self.assertIn("idle for 10 s", found.figure)
+    def test_figures_of_one_row(self):
+        """Of each: its rows with a value of ours; values that meet the limit, that do not, and that do not tell; how the
+        best peer's text begins; what the figure's text has."""
+        def latency(function, key):
+            return lambda ours: series(f"latency {function}/{key}", "ns", "latency", glibc=900.0, jemalloc=300.0, ashlar=ours)
+
+        counted = series("scaling 2", "calls", "system_calls", glibc=400.0, ashlar=300.0)
+        one = series("scaling 1", "Mops/s", glibc=10.0, ashlar=10.0)
+        two = series("scaling 2", "Mops/s", glibc=10.0, ashlar=10.0)
+        figures = (
+            (2, lambda ours: self.idle(0, 9.0) + self.idle(10, ours), [1.1], 1.3, scaled(SPREAD, 1.2), "jemalloc 3.00 (",
+             "idle for 10 s"),
+            (3, lambda ours: series("robson 16-16384/held", "ratio", "ratio", glibc=2.0, jemalloc=1.5, ashlar=ours), [1.5, 1.4],
+             1.6, scaled(SPREAD, 1.5), "jemalloc ", ""),
+            *((5, latency(function, key), [300.0], 310.0, scaled(SPREAD, 300), "jemalloc ", function)
+              for function in ("malloc", "free") for key in ("p99.99", "max")),
+            (6, lambda ours: one + series("scaling 2", "Mops/s", glibc=15.0, ashlar=ours) + counted, [19.5], 18.5,
+             scaled(SPREAD, 19), "glibc 1.50 (", ""),
+            (6, lambda ours: two + series("scaling 64", "Mops/s", glibc=5.0, ashlar=ours), [9.0], 7.0, scaled(SPREAD, 8),
+             "glibc 0.50 (", ""),
+            (7, lambda ours: series("startup process", "ns/process", glibc=1e6, jemalloc=1.5e6, ashlar=ours), [1.9e6, 0.9e6],
+             2.1e6, [1.1e6, 1.2e6, 2e6, 3e6, 4e6], "jemalloc +0.50 ms (", ""),
+            (7, lambda ours: series("startup rss", "KiB", "memory", glibc=2048, ashlar=ours), [3000], 3100,
+             [2100, 2200, 3072, 4000, 5000], "-", ""),
+        )
+        for number, rows, met, not_met, undecided, best_peer, figure in figures:
+            for ours, outcome in (*((each, True) for each in met), (not_met, False), (undecided, None)):
+                with self.subTest(number=number, ours=ours):
+                    found, = self.numbered(number, rows(ours))
+                    self.assertEqual(found.met, outcome)
+                    self.assertTrue(found.best_peer.startswith(best_peer), found.best_peer)
+                    self.assertIn(figure, found.figure)
+
+    def test_figures_without_their_rows_are_absent(self):
+        for number, rows in (
+                (3, series("pareto 8M/held", "ratio", "ratio", glibc=2.0, ashlar=1.0)),
+                (5, series("latency malloc/p99", "ns", "latency", glibc=1.0, ashlar=2.0)),
+                (6, series("scaling 1", "Mops/s", glibc=10.0, ashlar=10.0)),
+                (7, series("startup rss", "KiB", "memory", jemalloc=2048, ashlar=1))):
+            self.assertEqual(self.numbered(number, rows), [])
 
     def test_2_what_came_back_early_is_met_and_what_did_not_may_still_come(self):
         self.assertTrue(self.numbered(2, self.idle(1, 1.1))[0].met)
         self.assertIsNone(self.numbered(2, self.idle(1, 1.3))[0].met)
         self.assertEqual(self.numbered(2, self.idle(60, 1.1)), [])
-
-    def test_3_fragmentation(self):
-        for ours, met in ((1.5, True), (1.4, True), (1.6, False), (scaled(SPREAD, 1.5), None)):
-            rows = series("robson 16-16384/held", "ratio", "ratio", glibc=2.0, jemalloc=1.5, ashlar=ours)
-            found, = self.numbered(3, rows)
-            self.assertEqual((found.met, found.best_peer.partition(" ")[0]), (met, "jemalloc"))
-        self.assertEqual(self.numbered(3, series("pareto 8M/held", "ratio", "ratio", glibc=2.0, ashlar=1.0)), [])
 
     def counted(self, **values):
         return [each for function, value in values.items() for size in (16, 64)
@@ -151,16 +179,6 @@ class Figures(unittest.TestCase):
     def test_the_golden_file_of_the_tests_is_there(self):
         self.assertTrue(targets.GOLDEN_HIT_PATH.is_file())
 
-    def test_5_latency(self):
-        for ours, met in ((300.0, True), (310.0, False), (scaled(SPREAD, 300), None)):
-            for function in ("malloc", "free"):
-                for key in ("p99.99", "max"):
-                    found, = self.numbered(5, series(f"latency {function}/{key}", "ns", "latency", glibc=900.0,
-                                                     jemalloc=300.0, ashlar=ours))
-                    self.assertEqual((found.met, found.best_peer.partition(" ")[0]), (met, "jemalloc"))
-                    self.assertIn(function, found.figure)
-        self.assertEqual(self.numbered(5, series("latency malloc/p99", "ns", "latency", glibc=1.0, ashlar=2.0)), [])
-
     def test_5_a_maximum_is_compared_by_the_medians_of_the_rounds(self):
         # Within their rounds ours is the shorter one in four of five, by chance; both medians are 90.
         rows = series("latency free/max", "ns", "latency", glibc=[90, 80, 5000, 6000, 70],
@@ -169,29 +187,6 @@ class Figures(unittest.TestCase):
         self.assertIsNone(found.met)
         self.assertIn("ratio 1.000", found.measured)
         self.assertIn("median of the rounds", found.figure)
-
-    def test_6_threads(self):
-        one = series("scaling 1", "Mops/s", glibc=10.0, ashlar=10.0)
-        for two, met in ((19.5, True), (18.5, False), (scaled(SPREAD, 19), None)):
-            counted = series("scaling 2", "calls", "system_calls", glibc=400.0, ashlar=300.0)
-            found, = self.numbered(6, one + series("scaling 2", "Mops/s", glibc=15.0, ashlar=two) + counted)
-            self.assertEqual((found.met, found.best_peer.partition(" (")[0]), (met, "glibc 1.50"))
-        for many, met in ((9.0, True), (7.0, False), (scaled(SPREAD, 8), None)):
-            found, = self.numbered(6, series("scaling 2", "Mops/s", glibc=10.0, ashlar=10.0)
-                                   + series("scaling 64", "Mops/s", glibc=5.0, ashlar=many))
-            self.assertEqual((found.met, found.best_peer.partition(" (")[0]), (met, "glibc 0.50"))
-        self.assertEqual(self.numbered(6, one), [])
-
-    def test_7_time_of_a_start(self):
-        for ours, met in ((1.9e6, True), (0.9e6, True), (2.1e6, False), ([1.1e6, 1.2e6, 2e6, 3e6, 4e6], None)):
-            found, = self.numbered(7, series("startup process", "ns/process", glibc=1e6, jemalloc=1.5e6, ashlar=ours))
-            self.assertEqual((found.met, found.best_peer.partition(" (")[0]), (met, "jemalloc +0.50 ms"))
-
-    def test_7_memory_of_a_start(self):
-        for ours, met in ((3000, True), (3100, False), ([2100, 2200, 3072, 4000, 5000], None)):
-            found, = self.numbered(7, series("startup rss", "KiB", "memory", glibc=2048, ashlar=ours))
-            self.assertEqual((found.met, found.best_peer), (met, "-"))
-        self.assertEqual(self.numbered(7, series("startup rss", "KiB", "memory", jemalloc=2048, ashlar=1)), [])
 
     def grown(self, ours, no_calls=(2, 20)):
         rows = []

@@ -116,40 +116,18 @@ struct system_orc {
   int strength = 100;
   double smell = 1000.0;
 };
-
-struct arena_orc {
-  char name[4]{'U', 'R', 'G'};
-  int strength = 100;
-  double smell = 1000.0;
-
-  static void* operator new(std::size_t);
-  static void operator delete(void* p) noexcept;
+// An orc of a tribe, which is the one allocator of all its orcs.
+template <template <class, std::size_t> class Arena>
+struct orc_of : system_orc {
+  using tribe = Arena<orc_of, orcs>;
+  static void* operator new(std::size_t n) {
+    if constexpr (requires { tribe::get().allocate_object(n); })
+      return tribe::get().allocate_object(n);
+    else
+      return tribe::get().allocate_one();
+  }
+  static void operator delete(void* p) noexcept { tribe::get().deallocate_one(p); }
 };
-using tribe = SizeBasedArena<arena_orc, orcs>;
-
-void* arena_orc::operator new(std::size_t n) {
-  return tribe::get().allocate_object(n);
-}
-void arena_orc::operator delete(void* p) noexcept {
-  tribe::get().deallocate_one(p);
-}
-
-struct original_orc {
-  char name[4]{'U', 'R', 'G'};
-  int strength = 100;
-  double smell = 1000.0;
-
-  static void* operator new(std::size_t);
-  static void operator delete(void* p) noexcept;
-};
-using original_tribe = originals::size_based_arena<original_orc, orcs>;
-
-void* original_orc::operator new(std::size_t) {
-  return original_tribe::get().allocate_one();
-}
-void original_orc::operator delete(void* p) noexcept {
-  original_tribe::deallocate_one(p);
-}
 
 template <class Orc>
 figures battle() {
@@ -215,8 +193,8 @@ figures chunks_in() {
 std::vector<benchmark> arena_benchmarks() {
   return {{"arena/orcs",
            {"new", "delete"},
-           {{"original", battle<original_orc>},
-            {"ashlar", battle<arena_orc>},
+           {{"original", battle<orc_of<originals::size_based_arena>>},
+            {"ashlar", battle<orc_of<SizeBasedArena>>},
             {"system", battle<system_orc>}},
            true},
           {"arena/chunks",

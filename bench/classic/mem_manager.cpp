@@ -55,46 +55,41 @@ struct item {
   int value;
 };
 
-// Each kind of memory: one for all runs, as `new` has one heap for all runs.
+// The kinds of memory: make and end of an item.
+template <std::size_t>
 struct with_new {
-  static item* make(int value) { return new item{value}; }
-  static void end(item* p) { delete p; }
+  item* make(int value) { return new item{value}; }
+  void end(item* p) { delete p; }
+};
+template <class Manager>
+struct in_manager {
+  Manager manager;
+  item* make(int value) {
+    if constexpr (requires { manager.Allocate(); })
+      return new (manager.Allocate()) item{value};
+    else
+      return new (manager.allocate()) item{value};
+  }
+  void end(item* p) {
+    if constexpr (requires { manager.Deallocate(p); })
+      manager.Deallocate(p);
+    else
+      manager.deallocate(p);
+  }
 };
 template <std::size_t Count>
-struct original {
-  using manager = originals::mem_manager<item, Count>;
-  static manager& pool() {
-    static const auto made = std::make_unique<manager>();
-    return *made;
-  }
-};
-template <class... Policies>
-struct ours {
-  template <std::size_t Count>
-  struct of {
-    using manager = MemManager<item, Count, Policies...>;
-    static manager& pool() {
-      static const auto made = std::make_unique<manager>();
-      return *made;
-    }
-  };
-};
-using checked = ours<>;
-using bare = ours<ashlar::check::none, ashlar::counting::none, ashlar::at_death::ignore>;
+using original = in_manager<originals::mem_manager<item, Count>>;
+template <std::size_t Count>
+using checked = in_manager<MemManager<item, Count>>;
+template <std::size_t Count>
+using bare = in_manager<
+    MemManager<item, Count, ashlar::check::none, ashlar::counting::none, ashlar::at_death::ignore>>;
 
-item* make_in(auto& pool, int value) {
-  if constexpr (requires { pool.Allocate(); }) {
-    return new (pool.Allocate()) item{value};
-  } else {
-    return new (pool.allocate()) item{value};
-  }
-}
-void end_in(auto& pool, item* p) {
-  if constexpr (requires { pool.Deallocate(p); }) {
-    pool.Deallocate(p);
-  } else {
-    pool.deallocate(p);
-  }
+// One for all runs, as `new` has one heap for all runs.
+template <class Memory>
+Memory& memory() {
+  static const auto made = std::make_unique<Memory>();
+  return *made;
 }
 
 /// The addresses; made and touched before anything is timed.
@@ -103,60 +98,42 @@ std::vector<item*>& addresses() {
   return list;
 }
 
-template <class Make, class End>
-figures all_then_none(Make make, End end) {
+template <template <std::size_t> class Memory>
+figures all_then_none() {
+  auto& in = memory<Memory<objects>>();
   std::vector<item*>& list = addresses();
   return {{timed([&] {
-    for (std::size_t i = 0; i < objects; ++i) list[i] = make(static_cast<int>(i));
+    for (std::size_t i = 0; i < objects; ++i) list[i] = in.make(static_cast<int>(i));
     keep(list);
-    for (item* p : list) end(p);
+    for (item* p : list) in.end(p);
   })}};
 }
-template <class Make, class End>
-figures one_by_one(Make make, End end) {
+template <template <std::size_t> class Memory>
+figures one_by_one() {
+  auto& in = memory<Memory<1000>>();
   return {{timed([&] {
     for (std::size_t i = 0; i < objects; ++i) {
-      item* p = make(static_cast<int>(i));
+      item* p = in.make(static_cast<int>(i));
       keep(*p);
-      end(p);
+      in.end(p);
     }
   })}};
 }
-
-figures all_with_new() {
-  return all_then_none(with_new::make, with_new::end);
-}
-figures pairs_with_new() {
-  return one_by_one(with_new::make, with_new::end);
-}
-template <template <std::size_t> class Memory>
-figures all_in() {
-  auto& pool = Memory<objects>::pool();
-  return all_then_none([&pool](int v) { return make_in(pool, v); },
-                       [&pool](item* p) { end_in(pool, p); });
-}
-template <template <std::size_t> class Memory>
-figures pairs_in() {
-  auto& pool = Memory<1000>::pool();
-  return one_by_one([&pool](int v) { return make_in(pool, v); },
-                    [&pool](item* p) { end_in(pool, p); });
-}
-
 }  // namespace
 
 std::vector<benchmark> mem_manager_benchmarks() {
   return {{"mem_manager/10M",
            {"all"},
-           {{"original", all_in<original>},
-            {"ashlar", all_in<checked::of>},
-            {"bare", all_in<bare::of>},
-            {"system", all_with_new}}},
+           {{"original", all_then_none<original>},
+            {"ashlar", all_then_none<checked>},
+            {"bare", all_then_none<bare>},
+            {"system", all_then_none<with_new>}}},
           {"mem_manager/pairs",
            {"all"},
-           {{"original", pairs_in<original>},
-            {"ashlar", pairs_in<checked::of>},
-            {"bare", pairs_in<bare::of>},
-            {"system", pairs_with_new}}}};
+           {{"original", one_by_one<original>},
+            {"ashlar", one_by_one<checked>},
+            {"bare", one_by_one<bare>},
+            {"system", one_by_one<with_new>}}}};
 }
 
 }  // namespace classic

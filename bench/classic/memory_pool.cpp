@@ -181,50 +181,37 @@ figures given() {
 
 // ---- the containers that the document tries, as a program uses them -----------------------------
 
-figures timed_with(auto work) {
-  return {{timed(work)}};
-}
-
-template <template <class> class Alloc>
-figures list_100k() {
-  return timed_with([] {
-    std::list<int, Alloc<int>> list;
-    for (int i = 0; i < 100'000; ++i) list.push_back(i);
-    keep(list);
-  });
-}
-template <template <class> class Alloc>
-figures deque_1m() {
-  return timed_with([] {
-    std::deque<int, Alloc<int>> deque;
-    for (int i = 0; i < 1'000'000; ++i) deque.push_front(i);
-    keep(deque);
-  });
-}
-template <template <class> class Alloc>
-figures set_50k() {
-  return timed_with([] {
-    std::set<int, std::less<>, Alloc<int>> set;
-    for (unsigned i = 0; i < 50'000; ++i) set.insert(static_cast<int>(i * 2654435761u));
-    keep(set);
-  });
+// `insert` is called `count` times on an empty container; its end is in the time.
+template <class Container>
+figures filled(unsigned count, auto insert) {
+  return {{timed([&] {
+    Container container;
+    for (unsigned i = 0; i < count; ++i) insert(container, i);
+    keep(container);
+  })}};
 }
 // 20,000 vectors of 1 to 16 elements, a thousand alive at a time.
-template <template <class> class Alloc>
+template <class Vector>
 figures small_vectors() {
-  return timed_with([] {
-    std::vector<std::vector<int, Alloc<int>>> list(1'000);
+  return {{timed([] {
+    std::vector<Vector> list(1'000);
     for (std::size_t i = 0; i < 20'000; ++i) {
-      std::vector<int, Alloc<int>> made;
+      Vector made;
       for (std::size_t n = 0; n <= i % 16; ++n) made.push_back(static_cast<int>(n));
       list[i % list.size()] = std::move(made);
     }
     keep(list);
-  });
+  })}};
 }
 
 // ---- the sides ----------------------------------------------------------------------------------
 
+/// An allocator template, as an argument of a function.
+template <template <class> class Alloc>
+struct alloc {
+  template <class T>
+  using of = Alloc<T>;
+};
 template <std::size_t MaxBytes>
 struct bounds {
   template <class T>
@@ -236,32 +223,26 @@ struct bounds {
       Allocator<T, MaxBytes, 8, ::ashlar::no_lock, ::ashlar::check::none, ::ashlar::counting::none>;
 };
 
+/// `Run` is a lambda that captures nothing and takes an alloc<>.
+template <std::size_t MaxBytes, class Run>
+std::vector<side> sides(Run) {
+  using of = bounds<MaxBytes>;
+  return {{"original", [] { return Run()(alloc<of::template original>()); }},
+          {"ashlar", [] { return Run()(alloc<of::template ashlar>()); }},
+          {"bare", [] { return Run()(alloc<of::template bare>()); }},
+          {"system", [] { return Run()(alloc<std::allocator>()); }}};
+}
 template <class T, std::size_t Large, std::size_t Middle, std::size_t Small, std::size_t MaxBytes>
 std::vector<side> extreme_sides() {
-  using of = bounds<MaxBytes>;
-  return {
-      {"original",
-       extreme<std::vector<T, typename of::template original<T>>, Large, Middle, Small>},
-      {"ashlar", extreme<std::vector<T, typename of::template ashlar<T>>, Large, Middle, Small>},
-      {"bare", extreme<std::vector<T, typename of::template bare<T>>, Large, Middle, Small>},
-      {"system", extreme<std::vector<T>, Large, Middle, Small>}};
+  return sides<MaxBytes>([]<class A>(A) {
+    return extreme<std::vector<T, typename A::template of<T>>, Large, Middle, Small>();
+  });
 }
 template <template <class, class> class Container, class T, std::size_t Count>
 std::vector<side> given_sides() {
-  using of = bounds<1024>;
-  return {{"original", given<Container<T, of::original<T>>, Count, 1'000>},
-          {"ashlar", given<Container<T, of::ashlar<T>>, Count, 1'000>},
-          {"bare", given<Container<T, of::bare<T>>, Count, 1'000>},
-          {"system", given<Container<T, std::allocator<T>>, Count, 1'000>}};
+  return sides<1024>(
+      []<class A>(A) { return given<Container<T, typename A::template of<T>>, Count, 1'000>(); });
 }
-/// Requires: `run` is a function template over an allocator template.
-#define CLASSIC_SIDES(run, bytes)                                                       \
-  {                                                                                     \
-    {"original", run<bounds<bytes>::original>}, {"ashlar", run<bounds<bytes>::ashlar>}, \
-        {"bare", run<bounds<bytes>::bare>}, {                                           \
-      "system", run<std::allocator>                                                     \
-    }                                                                                   \
-  }
 
 }  // namespace
 
@@ -276,10 +257,21 @@ std::vector<benchmark> memory_pool_benchmarks() {
       {"memory_pool/given_vector_point2d", both, given_sides<std::vector, point_2d, containers>()},
       // A tenth of the document's lists: ten thousand of them are some 1.6 GB of nodes.
       {"memory_pool/given_list_int", both, given_sides<std::list, int, containers / 10>()},
-      {"memory_pool/list_100k", {"all"}, CLASSIC_SIDES(list_100k, 128)},
-      {"memory_pool/deque_1m", {"all"}, CLASSIC_SIDES(deque_1m, 1024)},
-      {"memory_pool/set_50k", {"all"}, CLASSIC_SIDES(set_50k, 128)},
-      {"memory_pool/small_vectors", {"all"}, CLASSIC_SIDES(small_vectors, 128)},
+      {"memory_pool/list_100k", {"all"}, sides<128>([]<class A>(A) {
+         return filled<std::list<int, typename A::template of<int>>>(
+             100'000, [](auto& list, unsigned i) { list.push_back(static_cast<int>(i)); });
+       })},
+      {"memory_pool/deque_1m", {"all"}, sides<1024>([]<class A>(A) {
+         return filled<std::deque<int, typename A::template of<int>>>(
+             1'000'000, [](auto& deque, unsigned i) { deque.push_front(static_cast<int>(i)); });
+       })},
+      {"memory_pool/set_50k", {"all"}, sides<128>([]<class A>(A) {
+         return filled<std::set<int, std::less<>, typename A::template of<int>>>(
+             50'000, [](auto& set, unsigned i) { set.insert(static_cast<int>(i * 2654435761u)); });
+       })},
+      {"memory_pool/small_vectors", {"all"}, sides<128>([]<class A>(A) {
+         return small_vectors<std::vector<int, typename A::template of<int>>>();
+       })},
   };
 }
 

@@ -9,15 +9,19 @@ A ratio is ours over the faster of original and system, run by run. Times are pr
 threads are wall time.
 """
 import argparse
+import collections
 import csv
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from ashlar_bench import charts, cli  # noqa: E402
+
 RUNS = 3
 SIDES = {"original": "the document's algorithm", "ashlar": "ashlar", "bare": "ashlar, the original's promises",
          "system": "system"}
@@ -27,50 +31,41 @@ OURS = ("ashlar", "bare")
 LEVEL = 1.02
 
 
-def machine():
-    """Returns: one line that names the processor, the system and the C library."""
-    model = platform.machine()
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
-        for line in info:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    return f"{os.cpu_count()} x {model}, {platform.system()} {platform.release().split('-')[0]}, " \
-           f"{' '.join(platform.libc_ver())}"
-
-
 def listed(bench):
-    """Returns: name -> (runs a process can do or 0, sides, parts)."""
-    out = subprocess.run([bench, "--list"], check=True, capture_output=True, text=True).stdout
-    lines = [line.split() for line in out.splitlines()]
-    return {name: (int(runs), sides.split(","), parts) for name, runs, sides, *parts in lines}
+    """Returns: name -> sides."""
+    out = subprocess.run([bench, "--benchmark_list_tests"], check=True, capture_output=True, text=True).stdout
+    names = {}
+    for line in out.splitlines():
+        document, name, side, *_ = line.split("/")
+        names.setdefault(f"{document}/{name}", []).append(side)
+    return names
 
 
-def once(bench, name, side, limit):
-    """Returns: the figures of RUNS runs: [run][part], microseconds."""
+def once(bench, name, side):
+    """Returns: RUNS runs; each has the microseconds of its parts by name."""
     runs = []
-    while len(runs) < RUNS:
-        count = min(limit or RUNS, RUNS - len(runs))
-        out = subprocess.run([bench, name, side, str(count)], check=True, capture_output=True, text=True).stdout
-        runs += [[float(x) for x in line.split()[1:]] for line in out.splitlines()]
+    while len(runs) < RUNS:  # a benchmark whose pool never uses a block again does one in a process
+        out = subprocess.run([bench, f"--benchmark_filter=^{name}/{side}/", "--benchmark_format=json"], check=True,
+                             capture_output=True, text=True).stdout
+        runs += [entry for entry in json.loads(out)["benchmarks"] if entry["run_type"] == "iteration"]
     return runs
 
 
-def measure(bench, names, rounds):
+def measure(bench, documents, names, rounds):
     """Returns: (benchmark, part) -> side -> median microseconds of each run."""
-    samples = {}
+    samples = collections.defaultdict(lambda: collections.defaultdict(list))
     for number in range(rounds):
-        for name, (limit, sides, parts) in names.items():
+        for name, sides in names.items():
             turn = number % len(sides)
             for side in sides[turn:] + sides[:turn]:
-                for run, figures in enumerate(once(bench, name, side, limit)):
-                    for part, figure in zip(parts, figures):
-                        samples.setdefault((name, part), {}).setdefault(side, {}).setdefault(run, []).append(figure)
+                runs = once(bench, name, side)
+                for part in (entry["part"] for entry in documents if entry["benchmark"] == name):
+                    samples[name, part][side].append([run[part] for run in runs])
             if sys.stderr.isatty():
                 print(f"\rround {number + 1} of {rounds}: {name:45}", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print("\r" + " " * 75 + "\r", end="", file=sys.stderr)
-    return {key: {side: [statistics.median(runs[r]) for r in range(RUNS)] for side, runs in sides.items()}
+    return {key: {side: [statistics.median(run) for run in zip(*each)] for side, each in sides.items()}
             for key, sides in samples.items()}
 
 
@@ -128,35 +123,23 @@ def markdown(table, title):
 
 
 def chart(table, title, path):
-    import matplotlib
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "ashlar"
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    from matplotlib import pyplot
-    shown = list(reversed(table))
-    figure_, axes = pyplot.subplots(figsize=(10, 0.55 * len(shown) + 1.2))
-    places = range(len(shown))
+    plot, places = charts.pyplot(), range(len(table))
+    figure_, axes = plot.subplots(figsize=(10, 0.55 * len(table) + 1.2))
 
     def total(row, side):
         values = [row[f"{side}_{run + 1}"] for run in range(RUNS)]
-        return 0 if "" in values else sum(values) / max(sum(row[f"system_{r + 1}"] for r in range(RUNS)), 0.5)
+        return None if "" in values else sum(values) / max(sum(row[f"system_{r + 1}"] for r in range(RUNS)), 0.5)
 
-    bars = (("original", 0.27, "#b8b8b8"), ("ashlar", 0, "#27618d"), ("bare", -0.27, "#7fb0d3"))
-    for side, offset, colour in bars:
-        lengths = [total(row, side) for row in shown]
-        axes.barh([p + offset for p in places], lengths, height=0.25, color=colour, label=SIDES[side])
-        for place, row, length in zip(places, shown, lengths):
-            if row[f"{side}_1"] != "":
-                axes.text(length + 0.01, place + offset, f"{length:.2f}", va="center", fontsize=7)
-    axes.set_ylim(-0.7, len(shown) - 0.3)
-    axes.axvline(1, color="#444444", linewidth=0.8, linestyle="--")
-    axes.set_yticks(list(places), [row["row"] for row in shown], fontsize=8)
+    for side, offset, colour in (("original", -0.27, "#b8b8b8"), ("ashlar", 0, "#27618d"), ("bare", 0.27, "#7fb0d3")):
+        lengths = [total(row, side) for row in table]
+        bars = axes.barh([place + offset for place in places], [length or 0 for length in lengths], height=0.25, color=colour, label=SIDES[side])
+        axes.bar_label(bars, ["" if length is None else f"{length:.2f}" for length in lengths], padding=2, fontsize=7)
+    axes.axvline(1, color=charts.INK, linewidth=0.8, linestyle="--")
+    axes.set_yticks(places, [row["row"] for row in table], fontsize=8)
+    axes.invert_yaxis()
     axes.set_xlabel("time / the system allocator's time on the same machine (three runs together; less is better)")
     axes.set_title(title, fontsize=9)
     axes.legend(fontsize=8, loc="lower right")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    figure_.tight_layout()
     figure_.savefig(path, metadata={"Date": None})
 
 
@@ -167,19 +150,15 @@ def main():
     parser.add_argument("--only", action="append", help="a benchmark's name, or its beginning (may be repeated)")
     parser.add_argument("--csv", help="write the table there")
     parser.add_argument("--svg", help="draw the ratios there (needs matplotlib)")
-    parser.add_argument("--markdown", help="write the table there as Markdown")
+    parser.add_argument("--markdown", type=Path, help="write the table there as Markdown")
     options = parser.parse_args()
-    if options.svg:
-        try:
-            import matplotlib  # noqa: F401  before minutes of measuring, not after
-        except ImportError:
-            parser.error("--svg needs matplotlib (Debian: apt-get install python3-matplotlib)")
+    if options.svg and not charts.available():  # before minutes of measuring, not after
+        parser.error("--svg needs matplotlib (Debian: apt-get install python3-matplotlib)")
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
     if not os.access(options.bench, os.X_OK):
         parser.error(f"no program at '{options.bench}': build its target classic_bench, or give --bench")
-    with open(os.path.join(HERE, "documents.json"), encoding="utf-8") as file:
-        documents = json.load(file)
+    documents = json.loads((HERE / "documents.json").read_text(encoding="utf-8"))
     names = listed(options.bench)
     missing = {entry["benchmark"] for entry in documents} ^ set(names)
     if missing:
@@ -188,8 +167,8 @@ def main():
         names = {n: v for n, v in names.items() if any(n.startswith(o) for o in options.only)}
         if not names:
             parser.error(f"--only {' '.join(options.only)} names no benchmark; there are: {', '.join(listed(options.bench))}")
-    table = list(rows(documents, measure(options.bench, names, options.rounds)))
-    title = f"{machine()}; medians of {options.rounds} interleaved rounds"
+    table = list(rows(documents, measure(options.bench, documents, names, options.rounds)))
+    title = f"{cli.machine()}; medians of {options.rounds} interleaved rounds"
     print(markdown(table, title))
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
@@ -198,8 +177,7 @@ def main():
             writer.writeheader()
             writer.writerows(table)
     if options.markdown:
-        with open(options.markdown, "w", encoding="utf-8") as file:
-            file.write(markdown(table, title))
+        options.markdown.write_text(markdown(table, title), encoding="utf-8")
     if options.svg:
         chart(table, title, options.svg)
 

@@ -24,18 +24,14 @@ namespace {
 
 constexpr std::size_t blocks = 10'000;
 
-struct system_heap {
-  static void* allocate(std::size_t size) { return std::malloc(size); }
-  static void deallocate(void* p) { std::free(p); }
+template <auto Take, auto Give>
+struct heap {
+  static void* allocate(std::size_t size) { return Take(size); }
+  static void deallocate(void* p) { Give(p); }
 };
-struct x_heap {
-  static void* allocate(std::size_t size) { return xmalloc(size); }
-  static void deallocate(void* p) { xfree(p); }
-};
-struct original_heap {
-  static void* allocate(std::size_t size) { return originals::xmalloc(size); }
-  static void deallocate(void* p) { originals::xfree(p); }
-};
+using system_heap = heap<std::malloc, std::free>;
+using x_heap = heap<xmalloc, xfree>;
+using original_heap = heap<originals::xmalloc, originals::xfree>;
 
 // ---- the document's benchmark -------------------------------------------------------------------
 

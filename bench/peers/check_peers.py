@@ -6,8 +6,6 @@ C++ operators from there or from the C++ library, whose operators call malloc; t
 Python interpreter. Exit status: 0 when all is well, 1 when a peer fails or is missing.
 """
 import argparse
-import json
-import os
 import re
 import shutil
 import subprocess
@@ -16,7 +14,9 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+from ashlar_bench.allocators import Allocator, environment_for, find_library, read_peers, remedy  # noqa: E402
+
 PYTHON = "/usr/bin/python3"  # Debian's, not one that a version manager put in front of it
 
 # Without these a program would mix two allocators. Others, which few programs call, may come from the C
@@ -27,45 +27,14 @@ C_LIBRARY, CXX_LIBRARY = "libc.so.6", "libstdc++.so.6"
 SECONDS = 120  # for one run of the probe; it takes one on a quiet machine
 
 
-def load_peers(path=HERE / "peers.json"):
-    """Returns: the list of peers.json, in the tables' order."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
-
-
-def library_path(candidate):
-    """What to preload: a path with a slash begins at the project's root, a bare name goes to the loader."""
-    return str(ROOT / candidate) if "/" in candidate else candidate
-
-
-def run(command, library, environment=None):
+def run(command, library, environment):
     """Runs a command with the library preloaded (none when empty). Returns: status, output, errors."""
-    with_library = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | (environment or {})
-    if library:
-        with_library["LD_PRELOAD"] = library
+    variables = environment_for(Allocator("", library, environment=tuple(environment.items())))
     try:
-        done = subprocess.run(command, env=with_library, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return -1, "", f"not finished after {SECONDS} s"
     return done.returncode, done.stdout, done.stderr
-
-
-def loads(library):
-    """True when the loader takes the library; when it does not, it only warns."""
-    status, _, errors = run(["/bin/true"], library)
-    return status == 0 and "cannot be preloaded" not in errors
-
-
-def find_library(peer):
-    """Returns: the first candidate that the loader takes; "" for the C library itself; None when absent."""
-    if not peer["libraries"]:
-        return ""
-    return next((path for path in map(library_path, peer["libraries"]) if loads(path)), None)
-
-
-def remedy(peer):
-    if "crate" in peer["version"]:
-        return "make peers"
-    return f"scripts/setup.sh bench (Debian's {peer['version']['package']})"
 
 
 def wrong_symbols(peer, library, output):
@@ -84,7 +53,7 @@ def wrong_symbols(peer, library, output):
 
 def check(peer, library, probe):
     """Returns: what is wrong, and what is only worth telling, as lists of texts."""
-    environment = peer.get("environment")
+    environment = peer.get("environment", {})
     wrong, notes = [], []
     status, output, errors = run([probe, "symbols"], library, environment)
     if status != 0:
@@ -97,7 +66,7 @@ def check(peer, library, probe):
             wrong.append(f"probe {what}: {reason(status, errors)}")
     program = "import json, threading; print(len(json.dumps([str(i) for i in range(100000)])))"
     status, output, errors = run([PYTHON, "-c", program], library,
-                                 {"PYTHONMALLOC": "malloc"} | (environment or {}))
+                                 {"PYTHONMALLOC": "malloc"} | environment)
     if status != 0 or output.strip() != "888890":
         wrong.append(f"python3 -c: {reason(status, errors) if status else f'printed {output.strip()!r}'}")
     return wrong, notes
@@ -138,7 +107,7 @@ def main():
     parser.add_argument("peers", nargs="*", metavar="NAME", help="only these (default: all)")
     parser.add_argument("--present", action="store_true", help="a peer that is missing is no failure")
     options = parser.parse_args()
-    peers = load_peers()
+    peers = read_peers()
     unknown = [name for name in options.peers if name not in [peer["name"] for peer in peers]]
     if unknown:
         parser.error(f"no peer {', '.join(unknown)}; known: {', '.join(peer['name'] for peer in peers)}")

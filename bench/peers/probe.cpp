@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <latch>
 #include <new>
 #include <string_view>
@@ -64,51 +65,54 @@ void print_origin(const char* symbol) {
   std::printf("%s\t%s\n", symbol, known ? info.dli_fname : "-");
 }
 
-/// A block of some size and of every way to get one, filled with its own number.
+/// A way to get a block and to give it back; what malloc_usable_size tells of it counts where free takes it.
+struct way {
+  std::size_t alignment;
+  void* (*take)(std::size_t size);
+  void (*give)(void* p, std::size_t size);
+};
+void give_to_free(void* p, std::size_t) {
+  std::free(p);
+}
+void* by_posix_memalign(std::size_t size) {
+  void* p = nullptr;
+  return posix_memalign(&p, 4096, size) == 0 ? p : nullptr;
+}
+constexpr std::size_t zeroed = 1;  // the place of calloc
+constexpr way ways[] = {
+    {16, [](std::size_t n) { return std::malloc(n); }, give_to_free},
+    {16, [](std::size_t n) { return std::calloc(1, n); }, give_to_free},
+    {16, [](std::size_t n) { return std::realloc(std::malloc(n / 2 + 1), n); }, give_to_free},
+    {64, [](std::size_t n) { return std::aligned_alloc(64, (n + 63) / 64 * 64); }, give_to_free},
+    {4096, by_posix_memalign, give_to_free},
+    {32, [](std::size_t n) { return memalign(32, n); }, give_to_free},
+    {16, [](std::size_t n) { return ::operator new(n); },
+     [](void* p, std::size_t n) { ::operator delete(p, n); }},
+    {128, [](std::size_t n) { return ::operator new(n, std::align_val_t{128}); },
+     [](void* p, std::size_t n) { ::operator delete(p, n, std::align_val_t{128}); }},
+};
+
+/// A block of some size, by one of the ways, filled with its own number.
 struct block {
+  const way* by;
   unsigned char* bytes;
   std::size_t size;
   unsigned char mark;
-  unsigned way;
 
   explicit block(unsigned number)
-      : size(1 + number * 37 % 5000), mark(static_cast<unsigned char>(number)), way(number % 8) {
-    void* p = nullptr;
-    switch (way) {
-      case 0:
-        p = std::malloc(size);
-        break;
-      case 1:
-        p = std::calloc(1, size);
-        break;
-      case 2:
-        p = std::realloc(std::malloc(size / 2 + 1), size);
-        break;
-      case 3:
-        p = std::aligned_alloc(64, (size + 63) / 64 * 64);
-        break;
-      case 4:
-        if (posix_memalign(&p, 4096, size) != 0) p = nullptr;
-        break;
-      case 5:
-        p = memalign(32, size);
-        break;
-      case 6:
-        p = ::operator new(size);
-        break;
-      default:
-        p = ::operator new(size, std::align_val_t{128});
-        break;
-    }
+      : by(&ways[number % std::size(ways)]),
+        size(1 + number * 37 % 5000),
+        mark(static_cast<unsigned char>(number)) {
+    void* const p = by->take(size);
     if (p == nullptr) fail("an allocation failed");
-    if (way < 6 && malloc_usable_size(p) < size)
+    if (by->give == give_to_free && malloc_usable_size(p) < size)
       fail("malloc_usable_size is less than was asked for");
-    constexpr std::size_t alignments[] = {16, 16, 16, 64, 4096, 32, 16, 128};
     // No more is promised than the size has: a block of 8 bytes need not be aligned to 16.
-    if (size >= 16 && reinterpret_cast<std::uintptr_t>(p) % alignments[way] != 0)
+    if (size >= 16 && reinterpret_cast<std::uintptr_t>(p) % by->alignment != 0)
       fail("a block is not aligned");
-    if (way == 1 && std::string_view(static_cast<char*>(p), size).find_first_not_of('\0') !=
-                        std::string_view::npos)
+    if (by == &ways[zeroed] &&
+        std::string_view(static_cast<char*>(p), size).find_first_not_of('\0') !=
+            std::string_view::npos)
       fail("calloc gave bytes that are not zero");
     bytes = static_cast<unsigned char*>(p);
     std::memset(bytes, mark, size);
@@ -117,13 +121,7 @@ struct block {
     for (std::size_t i = 0; i < size; ++i) {
       if (bytes[i] != mark) fail("a block's bytes have changed: it was given twice");
     }
-    if (way < 6) {
-      std::free(bytes);
-    } else if (way == 6) {
-      ::operator delete(bytes, size);
-    } else {
-      ::operator delete(bytes, size, std::align_val_t{128});
-    }
+    by->give(bytes, size);
   }
 };
 

@@ -33,10 +33,12 @@ import redis_load
 import smt_problem
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+from ashlar_bench import allocators  # noqa: E402
+from ashlar_bench.allocators import ROOT  # noqa: E402
+
 TIMEOUT = 120  # seconds for one run on a loaded machine; each takes 1 to 5
 SKIPPED = 77  # CTest's usual status for a test that had nothing to run
-ALLOCATOR_VARIABLES = ("MALLOC_", "MIMALLOC_", "TCMALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "ASHLAR_", "TBB_")
 C_LIBRARY = "libc.so.6"
 
 
@@ -99,8 +101,7 @@ def find(tool):
 
 def clean_environment():
     """Ours, less whatever tunes an allocator or the language."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(ALLOCATOR_VARIABLES)}
-    return {**kept, "LC_ALL": "C", "TZ": "UTC"}
+    return {**allocators.clean_environment(), "LC_ALL": "C", "TZ": "UTC"}
 
 
 def output_of(command, **options):
@@ -339,24 +340,24 @@ def programs():
 
 # ---- one run, and the command line ----
 
-def run_once(program, work, quick, library="", settings=()):
-    """The finished run and its wall time. Raises RuntimeError when it could not be carried out."""
+def run_once(program, work, quick, library="", settings=(), prefix=(), timeout=TIMEOUT):
+    """The finished run and its wall time; `library` None preloads nothing at all. Raises RuntimeError when it could not be carried out."""
     environment = clean_environment()
     environment.update(setting.split("=", 1) for setting in settings)
-    if program.preload(library):
-        environment["LD_PRELOAD"] = program.preload(library)
+    if preload := program.preload(library) if library is not None else "":
+        environment["LD_PRELOAD"] = preload
     program.before_run(work)
     started = time.monotonic()
-    process = subprocess.Popen(program.command(work, quick), env=environment, stdin=subprocess.DEVNULL,
+    process = subprocess.Popen([*prefix, *program.command(work, quick)], env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     try:
         driven = None
         if program.server:
             driven = program.drive(work, quick)
             program.stop(work)
-        stdout, stderr = process.communicate(timeout=TIMEOUT)
+        stdout, stderr = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"it did not end within {TIMEOUT} s") from None
+        raise RuntimeError(f"it did not end within {timeout} s") from None
     finally:
         if process.poll() is None:  # and its children: it leads a session of its own
             os.killpg(process.pid, signal.SIGKILL)

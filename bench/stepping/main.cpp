@@ -7,7 +7,6 @@
 //
 // Each thread warms up at full speed, then steps through its share of CALLS pairs of malloc and free twice. The first
 // time tells who has which cache line, the second time is counted.
-#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cinttypes>
@@ -18,56 +17,35 @@
 #include <thread>
 #include <vector>
 
+#include "../workloads/harness.hpp"
 #include "stepper.hpp"
 
 namespace {
 
-struct sums {
-  stepping::counts total;
-  std::uint64_t most_malloc = 0, most_free = 0;  ///< instructions of one call
-};
+using bench::random_source;  // the same blocks for every allocator
 
 void add(stepping::counts& sum, const stepping::counts& c) {
   sum.instructions += c.instructions;
   sum.locked += c.locked;
   sum.moved_lines += c.moved_lines;
   sum.waits += c.waits;
-  sum.wakes += c.wakes;
-  sum.other_system_calls += c.other_system_calls;
 }
-
-/// xorshift64*: the same blocks for every allocator.
-class numbers {
- public:
-  explicit numbers(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
-  std::size_t below(std::size_t end) {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return static_cast<std::size_t>((state_ * 0x2545f4914f6cdd1du >> 33) % end);
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 /// A thread's calls: at full speed, or stepped and summed.
 class caller {
  public:
   bool is_stepped = false, is_counted = false;
-  sums counted;
+  stepping::counts counted;
 
   void* take(std::size_t size) {
     void* block = nullptr;
-    const stepping::counts c = around([&] { block = std::malloc(size); });
+    around([&] { block = std::malloc(size); });
     if (block == nullptr) std::abort();
     touch(block);
-    if (is_counted) counted.most_malloc = std::max(counted.most_malloc, c.instructions);
     return block;
   }
   void give(void* block) {
-    const stepping::counts c = around([&] { std::free(block); });
-    if (is_counted) counted.most_free = std::max(counted.most_free, c.instructions);
+    around([&] { std::free(block); });
   }
   void touch(void* block) {
     *static_cast<volatile char*>(block) = 1;
@@ -76,22 +54,18 @@ class caller {
 
  private:
   template <class Call>
-  stepping::counts around(Call call) {
-    if (!is_stepped) {
-      call();
-      return {};
-    }
+  void around(Call call) {
+    if (!is_stepped) return call();
     stepping::start_stepping();
     call();
     const stepping::counts c = stepping::stop_stepping();
-    if (is_counted) add(counted.total, c);
-    return c;
+    if (is_counted) add(counted, c);
   }
 };
 
 constexpr std::size_t live_each = 1'000, batch = 50, warm_calls = 20'000;
 
-std::size_t next_size(numbers& random) {
+std::size_t next_size(random_source& random) {
   return 16 + random.below(497);
 }
 
@@ -106,26 +80,24 @@ class program {
         blocks_(threads * live_each),
         handed_(threads * batch) {}
 
-  sums run() {
+  stepping::counts run() {
     std::vector<std::thread> all;
-    std::vector<sums> each(threads_);
+    std::vector<stepping::counts> each(threads_);
     for (unsigned self = 0; self < threads_; ++self)
       all.emplace_back([this, self, &each] { each[self] = run_thread(self); });
-    sums sum;
-    for (std::thread& t : all) t.join();
-    for (const sums& s : each) {
-      add(sum.total, s.total);
-      sum.most_malloc = std::max(sum.most_malloc, s.most_malloc);
-      sum.most_free = std::max(sum.most_free, s.most_free);
+    stepping::counts sum;
+    for (unsigned self = 0; self < threads_; ++self) {
+      all[self].join();
+      add(sum, each[self]);
     }
     return sum;
   }
 
  private:
-  sums run_thread(unsigned self) {
+  stepping::counts run_thread(unsigned self) {
     stepping::prepare_thread(self);
     caller calls;
-    numbers random(self + 1);
+    random_source random(self + 1);
     work(self, calls, random, warm_calls);
     calls.is_stepped = true;
     work(self, calls, random, pairs_ / threads_);
@@ -134,7 +106,7 @@ class program {
     return calls.counted;
   }
 
-  void work(unsigned self, caller& calls, numbers& random, std::size_t pairs) {
+  void work(unsigned self, caller& calls, random_source& random, std::size_t pairs) {
     barrier_.arrive_and_wait();
     if (hands_off_)
       hand_off(self, calls, random, pairs);
@@ -142,7 +114,7 @@ class program {
       replace(self, calls, random, pairs);
   }
 
-  void replace(unsigned self, caller& calls, numbers& random, std::size_t pairs) {
+  void replace(unsigned self, caller& calls, random_source& random, std::size_t pairs) {
     std::atomic<void*>* const own = &blocks_[self * live_each];
     for (std::size_t i = 0; i < pairs; ++i) {
       std::atomic<void*>& place = own[random.below(live_each)];
@@ -157,7 +129,7 @@ class program {
     }
   }
 
-  void hand_off(unsigned self, caller& calls, numbers& random, std::size_t pairs) {
+  void hand_off(unsigned self, caller& calls, random_source& random, std::size_t pairs) {
     const std::size_t from = (self + threads_ - 1) % threads_;
     for (std::size_t i = 0; i < pairs; i += batch) {
       for (std::size_t b = 0; b < batch; ++b)
@@ -193,11 +165,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   program p(threads, pairs, what == "handoff", what == "swap");
-  const sums s = p.run();
-  const stepping::counts& c = s.total;
+  const stepping::counts c = p.run();
   std::printf("workload=%s threads=%lu pairs=%lu instructions=%" PRIu64 " locked=%" PRIu64
-              " moved_lines=%" PRIu64 " waits=%" PRIu64 " wakes=%" PRIu64
-              " other_system_calls=%" PRIu64 " most_malloc=%" PRIu64 " most_free=%" PRIu64 "\n",
+              " moved_lines=%" PRIu64 " waits=%" PRIu64 "\n",
               argv[1], threads, pairs / threads * threads, c.instructions, c.locked, c.moved_lines,
-              c.waits, c.wakes, c.other_system_calls, s.most_malloc, s.most_free);
+              c.waits);
 }

@@ -10,26 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(0, str(HERE.parent / "peers"))
-from check_peers import find_library, load_peers  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from ashlar_bench import allocators, document  # noqa: E402
+from ashlar_bench.allocators import OURS, ROOT, UserError  # noqa: E402
 
 WORKLOADS = ("apart", "swap", "handoff")
 SECONDS = 300
-BEGIN, END = "<!-- generated: stepping -->", "<!-- end -->"
-
-
-def allocators(named):
-    """Returns: name and what to preload, of ours, of the peers that are there, and of those that were named."""
-    found = [("ashlar", str(ROOT / "build/release/ashlar/libashlar-malloc.so"))]
-    for peer in load_peers():
-        library = find_library(peer)
-        if library is None:
-            print(f"run_stepping: {peer['name']} is not here (make peers, or its package); left out", file=sys.stderr)
-        else:
-            found.append((peer["name"], library))
-    return found + [tuple(lib.split("=", 1)) for lib in named]
 
 
 def measure(program, library, workload, threads, pairs):
@@ -65,16 +51,6 @@ def table(rows, threads):
     return lines
 
 
-def rewrite(document, lines):
-    """Effects: what is between the marks in the document is `lines`."""
-    text = document.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    if not after:
-        sys.exit(f"run_stepping: {document} has no '{BEGIN}' with an '{END}' behind it")
-    document.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after, encoding="utf-8")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "build/release/bench/stepping/call_steps"))
@@ -82,23 +58,25 @@ def main():
     parser.add_argument("--threads", default="1,8,32", help="comma-separated, at most 64 (1,8,32)")
     parser.add_argument("--only", help="comma-separated names of allocators; all that are found when absent")
     parser.add_argument("--lib", action="append", default=[], metavar="NAME=FILE", help="a further library to preload")
-    parser.add_argument("--document", type=Path, help=f"rewrite the part behind '{BEGIN}' there")
+    parser.add_argument("--document", type=Path, help="rewrite its generated part")
     options = parser.parse_args()
     if not Path(options.program).exists():
         sys.exit(f"run_stepping: no {options.program}: cmake --build --preset release --target call_steps "
                  "(Debian: apt-get install libcapstone-dev, then cmake --preset release -DASHLAR_BUILD_BENCH=ON)")
     threads = [int(t) for t in options.threads.split(",")]
-    chosen = allocators(options.lib)
-    if options.only:
-        chosen = [a for a in chosen if a[0] in options.only.split(",")]
+    given = allocators.parse_given(options.lib)
+    found = allocators.find(ROOT / "build/release/ashlar/libashlar-malloc.so", options.only.split(",") if options.only else [],
+                            given, allocators.read_peers(), lambda message: print(f"run_stepping: {message}", file=sys.stderr))
+    found.sort(key=lambda each: each.name != OURS)  # ours first
     rows = {}
     for workload in WORKLOADS:
-        for name, library in chosen:
-            rows[workload, name] = [measure(options.program, library, workload, t, max(options.pairs, 50 * t))
+        for each in found:
+            rows[workload, each.name] = [measure(options.program, each.library, workload, t, max(options.pairs, 50 * t))
                                     for t in threads]
-            print("\n".join(table({(workload, name): rows[workload, name]}, threads)[2:]), flush=True)
+            print("\n".join(table({(workload, each.name): rows[workload, each.name]}, threads)[2:]), flush=True)
     if options.document:
-        rewrite(options.document, table(rows, threads))
+        text = options.document.read_text(encoding="utf-8")
+        options.document.write_text(document.rewrite(text, {"stepping": "\n".join(table(rows, threads))}), encoding="utf-8")
 
 
 if __name__ == "__main__":
@@ -106,3 +84,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit("\nrun_stepping: interrupted")
+    except UserError as problem:
+        sys.exit(f"run_stepping: {problem}")

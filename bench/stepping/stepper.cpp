@@ -95,55 +95,35 @@ struct decoded {
   std::array<access, 2> access_of;
 };
 
+/// A register's name in the decoder, that of its lower half, and its place in the context.
+struct register_names {
+  x86_reg whole, half;
+  int place;
+};
+constexpr auto registers_of_context = std::to_array<register_names>({
+    {X86_REG_RAX, X86_REG_EAX, REG_RAX},
+    {X86_REG_RBX, X86_REG_EBX, REG_RBX},
+    {X86_REG_RCX, X86_REG_ECX, REG_RCX},
+    {X86_REG_RDX, X86_REG_EDX, REG_RDX},
+    {X86_REG_RSI, X86_REG_ESI, REG_RSI},
+    {X86_REG_RDI, X86_REG_EDI, REG_RDI},
+    {X86_REG_RBP, X86_REG_EBP, REG_RBP},
+    {X86_REG_RSP, X86_REG_ESP, REG_RSP},
+    {X86_REG_R8, X86_REG_R8D, REG_R8},
+    {X86_REG_R9, X86_REG_R9D, REG_R9},
+    {X86_REG_R10, X86_REG_R10D, REG_R10},
+    {X86_REG_R11, X86_REG_R11D, REG_R11},
+    {X86_REG_R12, X86_REG_R12D, REG_R12},
+    {X86_REG_R13, X86_REG_R13D, REG_R13},
+    {X86_REG_R14, X86_REG_R14D, REG_R14},
+    {X86_REG_R15, X86_REG_R15D, REG_R15},
+});
+
 int context_register(x86_reg r) {
-  switch (r) {
-    case X86_REG_INVALID:
-      return -1;
-    case X86_REG_RIP:
-      return -2;
-    case X86_REG_RAX:
-    case X86_REG_EAX:
-      return REG_RAX;
-    case X86_REG_RBX:
-    case X86_REG_EBX:
-      return REG_RBX;
-    case X86_REG_RCX:
-    case X86_REG_ECX:
-      return REG_RCX;
-    case X86_REG_RDX:
-    case X86_REG_EDX:
-      return REG_RDX;
-    case X86_REG_RSI:
-    case X86_REG_ESI:
-      return REG_RSI;
-    case X86_REG_RDI:
-    case X86_REG_EDI:
-      return REG_RDI;
-    case X86_REG_RBP:
-    case X86_REG_EBP:
-      return REG_RBP;
-    case X86_REG_RSP:
-    case X86_REG_ESP:
-      return REG_RSP;
-    case X86_REG_R8:
-      return REG_R8;
-    case X86_REG_R9:
-      return REG_R9;
-    case X86_REG_R10:
-      return REG_R10;
-    case X86_REG_R11:
-      return REG_R11;
-    case X86_REG_R12:
-      return REG_R12;
-    case X86_REG_R13:
-      return REG_R13;
-    case X86_REG_R14:
-      return REG_R14;
-    case X86_REG_R15:
-      return REG_R15;
-    default:
-      return -1;
-  }
+  if (r == X86_REG_RIP) return -2;
+  for (const register_names& each : registers_of_context)
+    if (r == each.whole || r == each.half) return each.place;
+  return -1;
 }
 
 /// A thread that steps. Never freed: the handler may run until the thread's last instruction.
@@ -191,20 +171,16 @@ const decoded& known_at(stepper& s, std::uintptr_t at) {
   return d;
 }
 
-void note_system_call(counts& done, const greg_t* registers) {
-  if (registers[REG_RAX] != SYS_futex) {
-    ++done.other_system_calls;
-    return;
-  }
+bool is_wait(const greg_t* registers) {
+  if (registers[REG_RAX] != SYS_futex) return false;
   switch (registers[REG_RSI] & FUTEX_CMD_MASK) {
     case FUTEX_WAKE:
     case FUTEX_WAKE_OP:
     case FUTEX_WAKE_BITSET:
     case FUTEX_UNLOCK_PI:
-      ++done.wakes;
-      break;
+      return false;
     default:
-      ++done.waits;
+      return true;
   }
 }
 
@@ -217,7 +193,7 @@ void on_step(int, siginfo_t*, void* context) {
   const decoded& d = known_at(s, at);
   ++s.done.instructions;
   s.done.locked += d.is_locked ? 1 : 0;
-  if (d.is_system_call) note_system_call(s.done, registers);
+  s.done.waits += d.is_system_call && is_wait(registers) ? 1 : 0;
   for (std::uint8_t i = 0; i < d.accesses; ++i) {
     const decoded::access& a = d.access_of[i];
     std::uintptr_t address = static_cast<std::uintptr_t>(a.displacement);

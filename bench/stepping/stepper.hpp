@@ -23,9 +23,7 @@ struct counts {
   std::uint64_t locked = 0;  ///< atomic read-modify-writes: a lock prefix, or xchg with memory
   std::uint64_t moved_lines =
       0;                    ///< cache lines that came from another thread, or were taken from it
-  std::uint64_t waits = 0;  ///< futex calls that wait, and wakes
-  std::uint64_t wakes = 0;
-  std::uint64_t other_system_calls = 0;
+  std::uint64_t waits = 0;  ///< futex calls that wait
 };
 
 /// Effects: the calling thread, number `self`, can step from now on. It may allocate.

@@ -45,27 +45,18 @@ def ashlar(options, *arguments):
     return done.stdout
 
 
-def run(program, work, prefix, settings):
+def run(program, work, prefix, library=None, settings=()):
     """One checked run of a program behind `prefix`."""
-    environment = real_programs.clean_environment() | settings
-    program.before_run(work)
-    process = subprocess.Popen([*prefix, *map(str, program.command(work, False))], env=environment, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    driven = None
-    if program.server:
-        driven = program.drive(work, False)
-        program.stop(work)
-    out, err = process.communicate(timeout=10 * real_programs.TIMEOUT)
-    finished = real_programs.Finished(process.returncode, driven.output if driven else out, err)
+    finished, _ = real_programs.run_once(program, work, False, library, settings, prefix, 10 * real_programs.TIMEOUT)
     if (wrong := program.check(work, finished)) is not None:
-        fail(f"{program.name}: {wrong}\n{err.decode(errors='replace')[-1000:]}")
+        fail(f"{program.name}: {wrong}\n{finished.stderr.decode(errors='replace')[-1000:]}")
 
 
 def recorded(program, work, folder, options):
     """The traces of the program and of its children."""
     for old in folder.glob(f"{program.name}.*atrace"):
         old.unlink()
-    run(program, work, [options.ashlar, "record", "-o", str(folder / f"{program.name}.atrace"), "--"], {})
+    run(program, work, [options.ashlar, "record", "-o", str(folder / f"{program.name}.atrace"), "--"])
     return sorted(folder.glob(f"{program.name}.*atrace"))
 
 
@@ -88,10 +79,10 @@ def static_line(program, traces, folder, options):
             f" {verified:.1f} s |")
 
 
-def measured(program, work, folder, settings):
+def measured(program, work, folder, library, settings):
     """(peak RSS in KiB, user + system seconds) of one run."""
     figures = folder / "time"
-    run(program, work, ["/usr/bin/time", "-o", str(figures), "-f", "%M %U %S"], settings)
+    run(program, work, ["/usr/bin/time", "-o", str(figures), "-f", "%M %U %S"], library, settings)
     peak, user, system = figures.read_text().split()[-3:]
     return int(peak), float(user) + float(system)
 
@@ -105,12 +96,11 @@ def heap_line(program, work, traces, folder, options):
     classes, certificate = (folder / f"{program.name}.{kind}" for kind in ("classes", "heap.json"))
     ashlar(options, "tune", "--mode", "heap", "-o", classes, "--certificate", certificate, *traces)
     said = json.loads(certificate.read_text())
-    preload = {"LD_PRELOAD": program.preload(str(options.lib))}
-    ways = {"standard": preload, "tuned": preload | {"ASHLAR_CONFIG": str(classes)}}
+    ways = {"standard": [], "tuned": [f"ASHLAR_CONFIG={classes}"]}
     samples = {way: [] for way in ways}
     for _ in range(options.runs):
         for way, settings in ways.items():
-            samples[way].append(measured(program, work, folder, settings))
+            samples[way].append(measured(program, work, folder, str(options.lib), settings))
     rss = {way: [peak for peak, _ in runs] for way, runs in samples.items()}
     cpu = {way: [seconds for _, seconds in runs] for way, runs in samples.items()}
 

@@ -16,24 +16,21 @@ inline void* opaque(void* block) {
   asm volatile("" : "+r"(block));
   return block;
 }
+inline void* given(void* block, const char* refusal) {
+  block = opaque(block);
+  if (block == nullptr) [[unlikely]]
+    fail(refusal);
+  return block;
+}
 inline void* take(std::size_t size_bytes) {
   // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyser loses the address in the asm
-  void* block = opaque(std::malloc(size_bytes));
-  if (block == nullptr) [[unlikely]]
-    fail("malloc returned null");
-  return block;
+  return given(std::malloc(size_bytes), "malloc returned null");
 }
 inline void* take_zeroed(std::size_t size_bytes) {
-  void* block = opaque(std::calloc(1, size_bytes));
-  if (block == nullptr) [[unlikely]]
-    fail("calloc returned null");
-  return block;
+  return given(std::calloc(1, size_bytes), "calloc returned null");
 }
 inline void* resize(void* old, std::size_t size_bytes) {
-  void* block = opaque(std::realloc(old, size_bytes));
-  if (block == nullptr) [[unlikely]]
-    fail("realloc returned null");
-  return block;
+  return given(std::realloc(old, size_bytes), "realloc returned null");
 }
 inline void give(void* block) {
   std::free(block);

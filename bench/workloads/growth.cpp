@@ -51,8 +51,7 @@ void growth(const arguments& given) {
       touch_first(blocks[place] = take(size_bytes), place);
     }
   });
-  for (std::size_t i = 0; i < live; ++i)
-    if (first_word(blocks[i]) != i) fail("a live block's content has changed");
+  check_first_words(blocks);
   tear_down();
   report("growth", label("%zu/build", live), "ns/op", built, live * rounds, kind::time,
          {"no_calls", rewritten.quantile(0.5)});

@@ -2,6 +2,7 @@
 #include "harness.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -18,7 +19,7 @@ std::size_t bodies_to_count = 0;
 const char* histogram_path = nullptr;
 
 void fail(const char* message) {
-  std::fprintf(stderr, "alloc_bench: %s\n", message);
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, message);
   std::_Exit(1);  // another thread may be running: no destructors
 }
 
@@ -59,24 +60,9 @@ double series::quantile(double p) {
   return values_[below] * (1 - share) + values_[above] * share;
 }
 
-namespace {
-template <class Convert>
-series converted(series& values, Convert convert) {
-  series result;
-  const auto last = static_cast<double>(values.count() - 1);
-  for (std::size_t i = 0; i < values.count(); ++i)
-    result.add(convert(values.quantile(last == 0 ? 0 : static_cast<double>(i) / last)));
-  return result;
-}
-}  // namespace
-
-series to_mops(series& nanoseconds_each, std::size_t operations) {
-  return converted(nanoseconds_each,
-                   [&](double ns) { return static_cast<double>(operations) * 1e3 / ns; });
-}
-series to_ns_per(series& nanoseconds_each, std::size_t operations) {
-  return converted(nanoseconds_each,
-                   [&](double ns) { return ns / static_cast<double>(operations); });
+series to_mops(const series& nanoseconds_each, std::size_t operations) {
+  return nanoseconds_each.converted(
+      [=](double ns) { return static_cast<double>(operations) * 1e3 / ns; });
 }
 
 label::label(const char* format, ...) {
@@ -103,19 +89,7 @@ struct result {
 std::array<std::optional<result>, 32> results;  // not on the heap under test
 std::size_t result_count = 0;
 
-const char* name_of(kind about) {
-  switch (about) {
-    case kind::time:
-      return "time";
-    case kind::memory:
-      return "memory";
-    case kind::latency:
-      return "latency";
-    case kind::ratio:
-      return "ratio";
-  }
-  return "unknown";
-}
+constexpr const char* names_of_kinds[] = {"time", "memory", "latency", "ratio"};
 
 }  // namespace
 
@@ -144,9 +118,10 @@ void print_results() {
         "workload=%s size=%s unit=%s kind=%s value=%.4g low=%.4g high=%.4g samples=%zu "
         "operations=%zu peak_rss_kib=%zu final_rss_kib=%zu harness_kib=%zu page_tables_kib=%zu "
         "minor_faults=%ld major_faults=%ld",
-        each.workload, variant, each.unit, name_of(each.about), each.values.quantile(0.5),
-        each.values.quantile(0), each.values.quantile(1), each.values.count(), each.operations,
-        peak, final_resident, harness_bytes() / 1024, page_tables, used.ru_minflt, used.ru_majflt);
+        each.workload, variant, each.unit, names_of_kinds[static_cast<std::size_t>(each.about)],
+        each.values.quantile(0.5), each.values.quantile(0), each.values.quantile(1),
+        each.values.count(), each.operations, peak, final_resident, harness_bytes() / 1024,
+        page_tables, used.ru_minflt, used.ru_majflt);
     if (each.more.key != nullptr) std::printf(" %s=%.4g", each.more.key, each.more.value);
     std::putchar('\n');
   }

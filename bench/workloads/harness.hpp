@@ -47,7 +47,12 @@ template <class T>
 void give_all(page_array<T*>& blocks) {
   for (T* block : blocks) give(block);
 }
-// The same where each block has been marked with its place in the array; checked first.
+// Ends the process unless each block's first word is its place in the array.
+inline void check_first_words(page_array<void*>& blocks) {
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (first_word(blocks[i]) != i) fail("a live block's content has changed");
+}
+// Frees blocks that have been marked with their places in the array; checked first.
 inline void check_and_give_all(page_array<void*>& blocks) {
   for (std::size_t i = 0; i < blocks.size(); ++i) check_mark(blocks[i], i);
   give_all(blocks);
@@ -94,6 +99,12 @@ class series {
     if (count_ < values_.size()) values_[count_++] = value;
   }
   std::size_t count() const { return count_; }
+  template <class Convert>
+  series converted(Convert convert) const {
+    series result;
+    for (std::size_t i = 0; i < count_; ++i) result.add(convert(values_[i]));
+    return result;
+  }
   // p in [0, 1]; the series is sorted by it.
   double quantile(double p);
 
@@ -118,21 +129,8 @@ bool only_counted(Body body) {
 // Ends the process under --count: for workloads that have no body to repeat.
 void never_counted(const char* workload);
 
-// Runs body once untimed, then `count` times; body does `operations` of them. Returns ns per
-// operation.
-template <class Body>
-series sample(std::size_t count, std::size_t operations, Body body) {
-  series result;
-  if (only_counted(body)) return result;
-  body();
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto start = clock::now();
-    body();
-    result.add(nanoseconds(clock::now() - start) / static_cast<double>(operations));
-  }
-  return result;
-}
-// The same for a body that stops the clock itself: it returns its nanoseconds.
+// Runs body once untimed, then `count` times; body does `operations` of them, and returns its
+// nanoseconds. Returns ns per operation.
 template <class Body>
 series sample_timed(std::size_t count, std::size_t operations, Body body) {
   series result;
@@ -141,10 +139,18 @@ series sample_timed(std::size_t count, std::size_t operations, Body body) {
   for (std::size_t i = 0; i < count; ++i) result.add(body() / static_cast<double>(operations));
   return result;
 }
+// The same for a body that is timed as a whole.
+template <class Body>
+series sample(std::size_t count, std::size_t operations, Body body) {
+  return sample_timed(count, operations, [&body] {
+    const auto start = clock::now();
+    body();
+    return nanoseconds(clock::now() - start);
+  });
+}
 
 // ns a repetition -> millions of operations a second.
-series to_mops(series& nanoseconds_each, std::size_t operations);
-series to_ns_per(series& nanoseconds_each, std::size_t operations);
+series to_mops(const series& nanoseconds_each, std::size_t operations);
 
 // A variant's name, put together as printf does; without blanks.
 class label {
@@ -157,7 +163,7 @@ class label {
 };
 
 // What a result is about; the runner groups by it.
-enum class kind { time, memory, latency, ratio };
+enum class kind { time, memory, latency, ratio };  // names_of_kinds has the names
 // One more figure on the line of a result.
 struct fact {
   const char* key = nullptr;

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <span>
 
 #include "workloads.hpp"
 
@@ -65,13 +66,27 @@ struct named_histogram {
   const histogram& counted;
 };
 
-template <std::size_t N>
-void write_histograms(const std::array<named_histogram, N>& all) {
+// A figure of a histogram.
+struct point {
+  const char* name;
+  double (*of)(const histogram&);
+};
+
+// Reports each point of each histogram with that of two clock readings beside it, and writes the histogram's file.
+void report_all(const char* workload, std::span<const named_histogram> all,
+                std::span<const point> points) {
+  const std::size_t count = all[0].counted.samples();
+  const histogram empty = empty_operations(count);
+  for (const auto& [operation, counted] : all)
+    for (const auto& [name, of] : points)
+      report(workload, label("%s/%s", operation, name), "ns", series(of(counted)), count,
+             kind::latency, {"empty", of(empty)});
   if (histogram_path == nullptr) return;
   std::FILE* file = std::fopen(histogram_path, "w");
   if (file == nullptr) fail("the histogram's file cannot be opened for writing");
   std::fputs("operation,from_ns,count\n", file);
   for (const auto& each : all) each.counted.write(file, each.operation);
+  empty.write(file, "empty");
   if (std::fclose(file) != 0) fail("the histogram's file cannot be written");
 }
 
@@ -109,28 +124,18 @@ void latency(const arguments&) {
       count, [&](clock::duration elapsed) { freeing.add(elapsed); },
       [&](clock::duration elapsed) { allocating.add(elapsed); });
   check_and_give_all(blocks);
-  const histogram empty = empty_operations(count);
 
-  struct quantile {
-    const char* name;
-    double p;
-  };
-  constexpr auto quantiles = std::to_array<quantile>({{"p50", 0.5},
-                                                      {"p90", 0.9},
-                                                      {"p99", 0.99},
-                                                      {"p99.9", 0.999},
-                                                      {"p99.99", 0.9999},
-                                                      {"p99.999", 0.99999}});
-  const auto all = std::to_array<named_histogram>({{"malloc", allocating}, {"free", freeing}});
-  for (const auto& [operation, counted] : all) {
-    for (const auto& [name, p] : quantiles)
-      report("latency", label("%s/%s", operation, name), "ns", series(counted.quantile(p)), count,
-             kind::latency, {"empty", empty.quantile(p)});
-    report("latency", label("%s/max", operation), "ns", series(counted.longest()), count,
-           kind::latency, {"empty", empty.longest()});
-  }
-  write_histograms(std::to_array<named_histogram>(
-      {{"malloc", allocating}, {"free", freeing}, {"empty", empty}}));
+  constexpr auto points = std::to_array<point>({
+      {"p50", [](const histogram& h) { return h.quantile(0.5); }},
+      {"p90", [](const histogram& h) { return h.quantile(0.9); }},
+      {"p99", [](const histogram& h) { return h.quantile(0.99); }},
+      {"p99.9", [](const histogram& h) { return h.quantile(0.999); }},
+      {"p99.99", [](const histogram& h) { return h.quantile(0.9999); }},
+      {"p99.999", [](const histogram& h) { return h.quantile(0.99999); }},
+      {"max", [](const histogram& h) { return h.longest(); }},
+  });
+  report_all("latency", std::to_array<named_histogram>({{"malloc", allocating}, {"free", freeing}}),
+             points);
 }
 
 // The first blocks of a process. The kernel's page faults are paid by whoever writes to a page
@@ -155,17 +160,13 @@ void first_fill(const arguments&) {
     with_write.add(written - start);
   }
   check_and_give_all(blocks);
-  const histogram empty = empty_operations(count);
-  const auto all =
-      std::to_array<named_histogram>({{"malloc", allocating}, {"malloc+write", with_write}});
-  for (const auto& [operation, counted] : all) {
-    report("first_fill", label("%s/mean", operation), "ns", series(counted.mean()), count,
-           kind::latency, {"empty", empty.mean()});
-    report("first_fill", label("%s/p99.99", operation), "ns", series(counted.quantile(0.9999)),
-           count, kind::latency, {"empty", empty.quantile(0.9999)});
-  }
-  write_histograms(std::to_array<named_histogram>(
-      {{"malloc", allocating}, {"malloc+write", with_write}, {"empty", empty}}));
+  constexpr auto points = std::to_array<point>({
+      {"mean", [](const histogram& h) { return h.mean(); }},
+      {"p99.99", [](const histogram& h) { return h.quantile(0.9999); }},
+  });
+  report_all("first_fill",
+             std::to_array<named_histogram>({{"malloc", allocating}, {"malloc+write", with_write}}),
+             points);
 }
 
 }  // namespace bench

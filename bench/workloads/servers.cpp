@@ -3,6 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <barrier>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include <malloc.h>
+#include <pthread.h>
 
 #include "ring.hpp"
 #include "threads.hpp"
@@ -216,6 +223,65 @@ void scaling(const arguments& given) {
   give_all(blocks);
   auto rate = to_mops(elapsed, each * threads);
   report("scaling", label("%zu", threads), "Mops/s", rate, each * threads);
+}
+
+// Each thread has 200 blocks of 16 bytes to 16 + SIZE - 1. Idle: it has used them three times, and waits.
+// Busy: it replaces random ones.
+void many_threads(const arguments& given) {
+  never_counted("many_threads");
+  const bool busy = is(given[0], "busy");
+  if (!busy && !is(given[0], "idle")) fail("many_threads: idle or busy");
+  const std::size_t threads = number(given[1], 1'000, 1, 100'000);
+  const std::size_t spread = number(given[2], 8'000, 1, 1 << 20);
+  const std::size_t each = number(given[3], 4'000'000, threads, 1'000'000'000) / threads;
+  std::barrier all_there(static_cast<std::ptrdiff_t>(threads + 1));
+  std::barrier measured(static_cast<std::ptrdiff_t>(threads + 1));
+  const auto life = [&](std::size_t self) {
+    random_source random(self + 1);
+    std::array<void*, 200> blocks{};
+    const auto fresh = [&](std::size_t place) {
+      const std::size_t size_bytes = 16 + random.below(spread);
+      mark(blocks[place] = take(size_bytes), size_bytes, place);
+    };
+    const auto end = [&](std::size_t place) {
+      if (blocks[place] == nullptr) return;
+      check_mark(blocks[place], place);
+      give(std::exchange(blocks[place], nullptr));
+    };
+    for (int round = 0; !busy && round < 3; ++round) {
+      for (std::size_t i = 0; i < blocks.size(); ++i) fresh(i);
+      for (std::size_t i = 0; i < blocks.size(); ++i) end(i);
+    }
+    all_there.arrive_and_wait();
+    for (std::size_t i = 0; busy && i < each; ++i) {
+      const std::size_t place = random.below(blocks.size());
+      end(place);
+      fresh(place);
+    }
+    for (std::size_t i = 0; i < blocks.size(); ++i) end(i);
+    measured.arrive_and_wait();
+  };
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 65536);
+  pthread_setattr_default_np(&small);
+  std::vector<std::thread> all;
+  all.reserve(threads);
+  for (std::size_t self = 0; self < threads; ++self) all.emplace_back(life, self);
+  all_there.arrive_and_wait();
+  const series idle(static_cast<double>(resident_kib()));
+  if (!busy) malloc_trim(0);
+  const series trimmed(static_cast<double>(resident_kib()));
+  measured.arrive_and_wait();
+  for (std::thread& each_thread : all) each_thread.join();
+  const label what("%s/%zu/%zu", given[0], threads, spread);
+  if (busy) {
+    const series spent(static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
+    return report("many_threads", what, "s", spent, each * threads);
+  }
+  report("many_threads", what, "KiB", idle, 1, kind::memory);
+  report("many_threads", label("%s/trimmed", static_cast<const char*>(what)), "KiB", trimmed, 1,
+         kind::memory);
 }
 
 }  // namespace bench

@@ -10,11 +10,29 @@
 namespace bench {
 namespace {
 
-// Each block's first word is its place; those that are not there yet are left out.
-void check_first_words(const page_array<void*>& blocks) {
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (blocks[i] != nullptr && first_word(blocks[i]) != i)
-      fail("a live block's content has changed");
+// Two threads with an array of `live` blocks each: a round replaces `count` random ones. Exchange: in each
+// round a thread has the array that the other one had in the last.
+series replace_random(std::size_t repeat, const size_table& sizes, std::size_t live,
+                      unsigned rounds, std::size_t count, std::uint64_t seed, bool exchange) {
+  std::array<page_array<void*>, 2> arrays{page_array<void*>(live), page_array<void*>(live)};
+  for (auto& array : arrays)
+    for (std::size_t i = 0; i < live; ++i) touch_first(array[i] = take(sizes[i]), i);
+  auto elapsed = sample_threads(2, repeat, [&](std::size_t self, meeting_point& inside) {
+    random_source random(seed + self);
+    for (unsigned round = 0; round < rounds; ++round) {
+      auto& array = arrays[exchange ? (self + round) % 2 : self];
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t drawn = random.next();
+        const std::size_t place = ((drawn >> 32) * live) >> 32;
+        give(array[place]);
+        touch_first(array[place] = take(sizes[drawn % size_table::count]), place);
+      }
+      inside.wait();
+    }
+  });
+  for (auto& array : arrays) check_first_words(array);
+  for (auto& array : arrays) give_all(array);
+  return to_mops(elapsed, 2 * rounds * count);
 }
 
 }  // namespace
@@ -47,29 +65,10 @@ void producer_consumer(const arguments&) {
 void larson(const arguments& given) {
   const std::size_t low = number(given[0], 10, 8, 60'000);
   const std::size_t high = number(given[1], 500, low, 60'000);
-  constexpr std::size_t live = 1000, rounds = 20, each_round = 20'000;
-  const size_table sizes(low, high, 29);
-  std::array<page_array<void*>, 2> arrays{page_array<void*>(live), page_array<void*>(live)};
-  for (auto& array : arrays)
-    for (std::size_t i = 0; i < live; ++i) touch_first(array[i] = take(sizes[i]), i);
-  auto elapsed = sample_threads(2, repetitions(9), [&](std::size_t self, meeting_point& inside) {
-    random_source random(31 + self);
-    for (unsigned round = 0; round < rounds; ++round) {
-      auto& array = arrays[(self + round) % 2];
-      for (std::size_t i = 0; i < each_round; ++i) {
-        const std::uint64_t drawn = random.next();
-        const std::size_t place = ((drawn >> 32) * live) >> 32;
-        give(array[place]);
-        touch_first(array[place] = take(sizes[drawn % size_table::count]), place);
-      }
-      inside.wait();
-    }
-  });
-  constexpr std::size_t operations = 2 * rounds * each_round;
-  auto rate = to_mops(elapsed, operations);
-  for (auto& array : arrays) check_first_words(array);
-  for (auto& array : arrays) give_all(array);
-  report("larson", label("%zu-%zu", low, high), "Mops/s", rate, operations);
+  constexpr std::size_t rounds = 20, each_round = 20'000;
+  auto rate =
+      replace_random(repetitions(9), size_table(low, high, 29), 1000, rounds, each_round, 31, true);
+  report("larson", label("%zu-%zu", low, high), "Mops/s", rate, 2 * rounds * each_round);
 }
 
 void batches_2t(const arguments& given) {
@@ -91,28 +90,14 @@ void batches_2t(const arguments& given) {
     }
   });
   check_fresh(arrays[0], size_bytes);
-  auto each = to_ns_per(elapsed, batch * rounds);
+  auto each = elapsed.converted([](double ns) { return ns / (batch * rounds); });
   report("batches_2t", label("%zu%s", size_bytes, touch ? "/touch" : ""), "ns/pair/thread", each,
          2 * batch * rounds);
 }
 
 void random_sizes(const arguments&) {
-  constexpr std::size_t live = 500, count = 500'000;
-  const size_table sizes(16, 16'000, 41);
-  std::array<page_array<void*>, 2> arrays{page_array<void*>(live), page_array<void*>(live)};
-  auto elapsed = sample_threads(2, repetitions(7), [&](std::size_t self, meeting_point&) {
-    random_source random(43 + self);
-    auto& array = arrays[self];
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t drawn = random.next();
-      const std::size_t place = ((drawn >> 32) * live) >> 32;
-      give(array[place]);
-      touch_first(array[place] = take(sizes[drawn % size_table::count]), place);
-    }
-  });
-  auto rate = to_mops(elapsed, 2 * count);
-  for (auto& array : arrays) check_first_words(array);
-  for (auto& array : arrays) give_all(array);
+  constexpr std::size_t count = 500'000;
+  auto rate = replace_random(repetitions(7), size_table(16, 16'000, 41), 500, 1, count, 43, false);
   report("random_sizes", "16-16000", "Mops/s", rate, 2 * count);
 }
 

@@ -97,7 +97,7 @@ def ours(table: dict, libraries: pathlib.Path) -> list[Allocator]:
 
 
 def peers(table: dict) -> list[Allocator]:
-    known = {p["name"]: p for p in check_peers.load_peers()}
+    known = {p["name"]: p for p in check_peers.read_peers()}
     found = []
     for a in table["peers"]:
         peer = known[a["peer"]] if "peer" in a else {

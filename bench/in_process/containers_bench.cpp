@@ -1,7 +1,7 @@
-// bench/faces/containers_bench.cpp: what it costs to fill and clear each standard container on each allocator.
+// bench/in_process/containers_bench.cpp: what it costs to fill and clear each standard container on each allocator.
 // A cell inserts 10,000 elements into an empty container and clears it; the allocator's own state lives on
 // from one iteration to the next, so that pools are warm, as in a program that runs for long.
-// run_faces.py makes the table. Reported: seconds an iteration; items are elements.
+// run_table.py makes the table. Reported: seconds an iteration; items are elements.
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -39,26 +39,22 @@ constexpr int elements = 10'000;
 
 // ---- the allocators: of<T> is the allocator's type, get() makes one, refresh() comes after each clear ----
 
-struct on_system {
-  static constexpr const char* name = "std::allocator";
+/// One that has no state.
+template <template <class> class Allocator>
+struct stateless {
   template <class T>
-  using of = std::allocator<T>;
+  using of = Allocator<T>;
   template <class T>
   of<T> get() {
     return {};
   }
   void refresh() {}
 };
-
-struct on_process_heap {
+struct on_system : stateless<std::allocator> {
+  static constexpr const char* name = "std::allocator";
+};
+struct on_process_heap : stateless<ashlar::allocator> {
   static constexpr const char* name = "ashlar::allocator";
-  template <class T>
-  using of = ashlar::allocator<T>;
-  template <class T>
-  of<T> get() {
-    return {};
-  }
-  void refresh() {}
 };
 
 struct on_pool {
@@ -111,16 +107,11 @@ struct on_monotonic : on_resource<std::pmr::monotonic_buffer_resource> {
 };
 
 #if defined(WITH_BOOST)
-struct on_boost {
+template <class T>
+using boost_allocator = boost::fast_pool_allocator<T, boost::default_user_allocator_new_delete,
+                                                   boost::details::pool::null_mutex>;
+struct on_boost : stateless<boost_allocator> {
   static constexpr const char* name = "boost fast_pool";
-  template <class T>
-  using of = boost::fast_pool_allocator<T, boost::default_user_allocator_new_delete,
-                                        boost::details::pool::null_mutex>;
-  template <class T>
-  of<T> get() {
-    return {};
-  }
-  void refresh() {}
 };
 #endif
 
