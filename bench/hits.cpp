@@ -18,6 +18,7 @@
 #include <span>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "workloads/calls.hpp"
 #include "workloads/threads.hpp"
@@ -102,6 +103,25 @@ double bulk(std::size_t size) {
     for (void*& block : blocks) bench::touch_first(block = take(size));
     for (void* block : blocks) give(block);
     return nanoseconds(clock::now() - start) / bulk_count;
+  });
+}
+
+// A list of objects, built and then freed from its head.
+constexpr std::size_t list_length = 100'000;
+void list_once(std::size_t size) {
+  void* head = nullptr;
+  for (std::size_t i = 0; i < list_length; ++i) {
+    void* const object = take(size);
+    *static_cast<void**>(object) = head;
+    head = object;
+  }
+  while (head != nullptr) give(std::exchange(head, *static_cast<void**>(head)));
+}
+double list(std::size_t size) {
+  return least(10, [=] {
+    const auto start = clock::now();
+    list_once(size);
+    return nanoseconds(clock::now() - start) / list_length;
   });
 }
 
@@ -195,6 +215,10 @@ double handoff(std::size_t size) {
          (rounds * handed);
 }
 
+double lists_of_two(std::size_t size) {
+  return least_of_two(10, [=](std::size_t, auto&) { list_once(size); }) / list_length;
+}
+
 struct row {
   const char* name;
   double (*measure)(std::size_t size);
@@ -204,11 +228,11 @@ struct row {
 constexpr auto rows = std::to_array<row>({
     {"pair", pair, 16}, {"pair", pair, 64}, {"pair", pair, 256}, {"pair", pair, 1024},
     {"random", random, 16}, {"random", random, 64}, {"random", random, 256}, {"random", random, 1024},
-    {"lifo", lifo, 64}, {"fifo", fifo, 64}, {"churn", churn, 64}, {"bulk", bulk, 16},
+    {"lifo", lifo, 64}, {"fifo", fifo, 64}, {"churn", churn, 64}, {"bulk", bulk, 16}, {"list", list, 64},
     {"sized_delete", sized_delete, 64}, {"calloc", zeroed, 64}, {"realloc_stays", realloc_stays, 64},
 });
 constexpr auto rows_of_two = std::to_array<row>({
-    {"pair", pairs_of_two, 64}, {"handoff", handoff, 64},
+    {"pair", pairs_of_two, 64}, {"list", lists_of_two, 64}, {"handoff", handoff, 64},
     {"replace", replace<false, freed::plain>, 1000}, {"larson", replace<true, freed::plain>, 1000},
     {"larson_sized", replace<true, freed::sized>, 1000}, {"larson", replace<true, freed::plain>, 16'000},
 });

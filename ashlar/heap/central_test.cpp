@@ -224,7 +224,7 @@ TEST(Central, WhereKeysAreInUseABatchOfSlabsHasThemAndIsShort) {
     f.heap->keys().begin();
     const std::vector<void*> blocks = f.take(1000);
     ASSERT_FALSE(blocks.empty());
-    EXPECT_LE(blocks.size(), std::max<std::size_t>(8192 / size, 1)) << size;
+    EXPECT_LE(blocks.size(), std::max<std::size_t>(16 * 1024 / size, 1)) << size;
     for (void* block : blocks) {
       EXPECT_EQ(*f.heap->mark_at(block, mark_shift_of(size)), mark_of(block));
       EXPECT_TRUE(has_key(f.heap->keys().secret(), block));
