@@ -127,6 +127,52 @@ PROGRAM(pins_log_notes) {
   printf("%ld\n", sum);
 }
 
+// pins_orders: A backlog of messages is worked off. Each 40th leaves an order that stays open.
+struct order {
+  struct order* next;
+  double price;
+  int amount;
+};
+struct message {
+  struct message* next;
+  int number;
+  char text[1];
+};
+
+static struct order* add_order(struct order* all, int number) {
+  struct order* const made = got(malloc(sizeof *made)); /* planted: pins */
+  made->next = all;
+  made->price = number;
+  made->amount = number % 10;
+  return made;
+}
+
+PROGRAM(pins_orders) {
+  struct order* orders = NULL;
+  struct message* first = NULL;
+  struct message** last = &first;
+  for (int i = 0; i < 50000; ++i) {
+    const size_t length = 80 + (size_t)i % 12 * 16;
+    struct message* const m = got(malloc(sizeof *m + length));
+    memset(m->text, 'm', length);
+    m->next = NULL;
+    m->number = i;
+    *last = m;
+    last = &m->next;
+    if (i % 40 == 0) orders = add_order(orders, i);
+  }
+  double sum = 0;
+  while (first != NULL) {
+    struct message* const done = first;
+    first = done->next;
+    sum += done->number;
+    free(done);
+  }
+  for (int round = 0; round < 1000; ++round)
+    for (const struct order* o = orders; o != NULL; o = o->next) sum += o->price * o->amount;
+  printf("%.0f\n", sum);
+}
+
 // pins_sessions: A session is three blocks. Only if all three lie elsewhere are the pages of the requests free.
 struct session {
   int number;
