@@ -1,6 +1,7 @@
 // The process heap as a standard allocator.
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <new>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
@@ -91,6 +92,14 @@ TYPED_TEST(CheckedAllocator, IsXmallocsKin) {
   allocator<long, TypeParam> a;
   xfree(a.allocate(5));
   a.deallocate(static_cast<long*>(xmalloc(5 * sizeof(long))), 5);
+}
+
+TYPED_TEST(CheckedAllocator, ReusesTheBlockFreedLast) {
+  allocator<std::uint64_t, TypeParam> a;
+  std::uint64_t* const p = a.allocate(1);
+  a.deallocate(p, 1);
+  EXPECT_EQ(a.allocate(1), p);
+  a.deallocate(p, 1);
 }
 
 TEST(Allocator, BothKindsShareTheHeap) {

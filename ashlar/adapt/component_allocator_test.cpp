@@ -1,5 +1,7 @@
 // Pools, pool sets and sized components as standard allocators.
 #include <cstddef>
+#include <list>
+#include <map>
 #include <new>
 #include <string>
 #include <tests/support/allocator_conformance.hpp>
@@ -143,6 +145,32 @@ TEST(ComponentAllocator, AnEmptyPoolAsksItsOwnPolicy) {
   EXPECT_THROW(static_cast<void>(a.allocate(1)), empty_now);
   EXPECT_EQ(asked, 2);
   a.deallocate(p, 1);
+}
+
+TEST(ComponentAllocator, ContainersAreMadeFromTheirPool) {
+  static_pool<char[48], 100> pool;
+  {
+    std::list<int, pool_allocator<int, decltype(pool)>> list(pool);
+    for (int i = 0; i < 50; ++i) list.push_back(i);
+    std::map<int, int, std::less<int>, pool_allocator<std::pair<const int, int>, decltype(pool)>>
+        map(pool);
+    for (int i = 0; i < 50; ++i) map[i] = i;
+    EXPECT_EQ(pool.stats().blocks_in_use, 100u);
+    EXPECT_THROW(list.push_back(1), std::bad_alloc);
+    EXPECT_EQ(list.size(), 50u);
+    EXPECT_EQ(map.size(), 50u);
+  }
+  EXPECT_EQ(pool.stats().blocks_in_use, 0u);
+}
+
+TEST(ComponentAllocator, OverAlignedBlocksAreAligned) {
+  static_pool<support::cache_line, 4> pool;
+  std::list<int, pool_allocator<int, decltype(pool)>> list(pool);
+  list.push_back(1);
+  pool_allocator<support::cache_line, decltype(pool)> a(pool);
+  support::cache_line* const line = a.allocate(1);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(line) % 64, 0u);
+  a.deallocate(line, 1);
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ struct teller {
   ~teller() { ended.push_back(number); }
   int number;
 };
+struct alignas(256) wide_teller : teller {
+  using teller::teller;
+};
 struct numbered {
   static inline int next = 0;
   static inline int throws_at = -1;
@@ -66,6 +69,33 @@ TEST_F(ArenaObjects, TrivialOnesCostNothingMore) {
   EXPECT_EQ(memory.used_bytes(), sizeof(point) + 20);
   EXPECT_EQ(*memory.create<const int>(7), 7);
   memory.deallocate(memory.create<std::uint64_t>(1u), 8, 8);  // the topmost may go
+}
+
+TEST_F(ArenaObjects, EndInTheReverseOrderOfTheirCompletion) {
+  {
+    static_arena<4096> memory;
+    static_cast<void>(memory.create<teller>(1));
+    EXPECT_EQ(memory.used_bytes(), 2 * word + sizeof(teller));
+    const wide_teller* const wide = memory.create<wide_teller>(2);
+    EXPECT_TRUE(is_aligned(wide, 256));
+    const arena_marker marker = memory.mark();
+    static_cast<void>(memory.try_create<teller>(3));
+    static_cast<void>(memory.try_create<teller>(4));
+    memory.rewind(marker);
+    EXPECT_EQ(ended, (order{4, 3}));
+    static_cast<void>(memory.create<teller>(5));
+  }
+  EXPECT_EQ(ended, (order{4, 3, 5, 2, 1}));
+}
+
+TEST_F(ArenaObjects, ArraysEndBackwards) {
+  static_arena<1024> memory;
+  const numbered* const a = memory.create_array<numbered>(4);
+  EXPECT_EQ(a[3].number, 3);
+  static_cast<void>(memory.try_create_array<numbered>(2));
+  EXPECT_NE(memory.create_array<numbered>(0), nullptr);
+  memory.reset();
+  EXPECT_EQ(ended, (order{5, 4, 3, 2, 1, 0}));
 }
 
 TEST_F(ArenaObjects, AnArrayThatNoMemoryCanHoldIsNoRoom) {
@@ -145,6 +175,31 @@ TEST_F(ArenaObjects, ADestructorMayUseTheArena) {
   memory.rewind(start);
   EXPECT_EQ(ended, (order{1, 3, 2}));
   EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
+TEST_F(ArenaObjects, ScopesNestAndGrow) {
+  test_source source;
+  growing memory({.first_chunk_bytes = 128, .max_chunk_bytes = 128}, {&source});
+  static_cast<void>(memory.create<teller>(0));
+  const std::size_t used = memory.used_bytes();
+  for (int round = 0; round < 3; ++round) {
+    ended.clear();
+    {
+      const arena_scope outer(memory);
+      static_cast<void>(memory.create<teller>(1));
+      static_cast<void>(memory.allocate(100));
+      {
+        const arena_scope inner(memory);
+        for (int i = 2; i < 6; ++i) static_cast<void>(memory.create<wide_teller>(i));
+      }
+      EXPECT_EQ(ended, (order{5, 4, 3, 2}));
+      static_cast<void>(memory.create<std::string>("a string with memory of its own, elsewhere"));
+    }
+    EXPECT_EQ(ended, (order{5, 4, 3, 2, 1}));
+    EXPECT_EQ(memory.used_bytes(), used);
+  }
+  const std::size_t calls = source.calls;
+  EXPECT_EQ(source.pieces.size(), calls);
 }
 
 TEST_F(ArenaObjects, AScopeEndsWithAnExceptionAndMayKeep) {
@@ -227,6 +282,26 @@ TEST_F(ArenaObjects, AreLeftAloneAtTheEndIfThePolicySaysSo) {
     static_cast<void>(memory.create<teller>(2));
   }
   EXPECT_TRUE(ended.empty());
+}
+
+TEST_F(ArenaObjects, InBorrowedBlocksGoBackWithTheRewind) {
+  test_source source;
+  {
+    static_arena<96, exhaustion::upstream<test_source>> memory{exhaustion::upstream(source)};
+    const arena_marker start = memory.mark();
+    for (int i = 0; i < 10; ++i) static_cast<void>(memory.create<teller>(i));
+    static_cast<void>(memory.create<point>());  // trivial, but borrowed: it must go back as well
+    static_cast<void>(memory.create_array<numbered>(7));
+    EXPECT_THROW(static_cast<void>(memory.create<teller>(-1)), std::invalid_argument);
+    EXPECT_GT(source.pieces.size(), 3u);
+    memory.rewind(start);
+    EXPECT_EQ(ended.size(), 17u);
+    EXPECT_TRUE(source.pieces.empty());
+    for (int i = 0; i < 10; ++i) static_cast<void>(memory.create<wide_teller>(i));
+  }
+  EXPECT_EQ(ended.size(), 27u);
+  EXPECT_TRUE(source.pieces.empty());
+  EXPECT_EQ(source.wrong, 0u);
 }
 
 }  // namespace

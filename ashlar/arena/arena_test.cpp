@@ -153,6 +153,18 @@ TEST(Arena, WithoutStorageHasNoBlocks) {
   EXPECT_FALSE(none.owns(&none));
 }
 
+TEST(Arena, GivesBackTheTopmostBlockOnly) {
+  static_arena<256> memory;
+  void* const a = memory.allocate(10, 1);
+  void* const b = memory.allocate(20, 1);
+  memory.deallocate(nullptr, 10);
+  memory.deallocate(a, 10, 1);
+  EXPECT_EQ(memory.used_bytes(), 30u);
+  memory.deallocate(b, 20, 1);
+  EXPECT_EQ(memory.used_bytes(), 10u);
+  EXPECT_EQ(memory.allocate(5, 1), b);
+}
+
 TEST(Arena, StrictlyLastInFirstOutLeavesNothingOverAllChunks) {
   test_source source;
   growing<> memory({.first_chunk_bytes = 256, .max_chunk_bytes = 256}, {&source});
@@ -426,6 +438,15 @@ TEST(Arena, MovesWithBlocksAndMarkers) {
   EXPECT_EQ(a.try_allocate(1), nullptr);
   a = std::move(b);
   EXPECT_EQ(a.used_bytes(), 8u);
+}
+
+TEST(Arena, MoreThanTheStorageIsAlignedForIsAlignedAtRunTimeToo) {
+  static_arena<4096> memory;
+  for (std::size_t alignment = 1; alignment <= 1024; alignment *= 2) {
+    asm volatile("" : "+r"(alignment));  // so that the compiler does not know it
+    static_cast<void>(memory.allocate(1, 1));
+    ASSERT_TRUE(is_aligned(memory.allocate(1, alignment), alignment));
+  }
 }
 
 // ---- figures ----

@@ -79,6 +79,20 @@ TEST(CompatAllocator, a_heap_pool_has_as_many_blocks_as_asked_for) {
   EXPECT_EQ(allocator.GetBlockCount(), 10u);
 }
 
+TEST(CompatAllocator, a_static_pool_uses_exactly_the_callers_bytes) {
+  constexpr std::size_t size = 24, count = 10;
+  alignas(std::max_align_t) static CHAR memory[count * size];
+  Allocator allocator(size, count, memory, "static");
+  std::vector<void*> blocks;
+  for (std::size_t i = 0; i < count; ++i) {
+    blocks.push_back(allocator.Allocate(size));
+    EXPECT_EQ(blocks.back(), memory + i * size) << "every byte serves";
+  }
+  EXPECT_EQ(allocator.TryAllocate(size), nullptr);
+  for (void* p : blocks) allocator.Deallocate(p);
+  EXPECT_EQ(allocator.GetBlocksInUse(), 0u);
+}
+
 TEST(CompatAllocator, a_static_pool_stays_inside_count_times_size_whatever_the_size) {
   constexpr std::size_t count = 20;
   for (const std::size_t size : {4u, 5u, 7u, 8u, 12u, 13u, 20u, 100u, 396u}) {
@@ -206,6 +220,17 @@ TEST(CompatAllocator, sizes_that_no_memory_holds_fail_and_do_not_wrap) {
   Allocator blocks(SIZE_MAX - 3);
   EXPECT_THROW((void)blocks.Allocate(SIZE_MAX - 3), std::bad_alloc);
   EXPECT_EQ(blocks.TryAllocate(1), nullptr);
+}
+
+TEST(CompatAllocator, size_zero_is_a_block) {
+  Allocator allocator(0);
+  void* const a = allocator.Allocate(0);
+  void* const b = allocator.Allocate(0);
+  EXPECT_NE(a, b);
+  allocator.Deallocate(a);
+  allocator.Deallocate(b);
+  allocator.Deallocate(nullptr);
+  EXPECT_EQ(allocator.GetDeallocations(), 2u);
 }
 
 // ---- misuse ----

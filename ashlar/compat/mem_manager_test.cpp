@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 
 #include "MemManager.h"
@@ -89,6 +90,21 @@ TEST(MemManager, new_works_for_a_type_without_operators) {
   ::operator delete(b, pool);
 }
 
+TEST(MemManager, all_slots_serve_and_the_next_is_bad_alloc) {
+  MemManager<std::uint64_t, 1000> pool;
+  std::vector<void*> slots;
+  for (int i = 0; i < 1000; ++i) slots.push_back(pool.Allocate());
+  for (std::size_t i = 1; i < slots.size(); ++i) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(slots[i]),
+              reinterpret_cast<std::uintptr_t>(slots[i - 1]) + sizeof(std::uint64_t));
+  }
+  EXPECT_THROW((void)pool.Allocate(), std::bad_alloc);
+  for (void* p : slots) pool.Deallocate(p);
+  pool.Deallocate(nullptr);
+  EXPECT_EQ(pool.Allocate(), slots.back());
+  pool.Deallocate(slots.back());
+}
+
 TEST(MemManager, the_exhaustion_policy_is_a_parameter) {
   MemManager<int, 1, ashlar::exhaustion::null> pool;
   static_assert(noexcept(pool.Allocate()));
@@ -96,6 +112,19 @@ TEST(MemManager, the_exhaustion_policy_is_a_parameter) {
   EXPECT_EQ(pool.Allocate(), nullptr);
   EXPECT_EQ(new (pool) int(3), nullptr);
   pool.Deallocate(p);
+}
+
+TEST(MemManager, over_aligned_types_are_aligned) {
+  struct alignas(128) wide {
+    char bytes[130];
+  };
+  MemManager<wide, 5> pool;
+  wide* objects[5];
+  for (wide*& w : objects) {
+    w = new (pool) wide;
+    EXPECT_TRUE(ashlar::is_aligned(w, 128));
+  }
+  for (wide* w : objects) pool.destroy(w);
 }
 
 TEST(MemManager, a_lock_makes_it_thread_safe) {

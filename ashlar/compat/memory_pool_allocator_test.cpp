@@ -18,6 +18,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/counting.hpp>
 #include <ashlar/core/lock_policy.hpp>
@@ -125,6 +126,26 @@ TEST(MemoryPoolAllocator, allocators_of_one_bound_share_their_blocks_and_others_
   larger.deallocate(other, 1);
 }
 
+TEST(MemoryPoolAllocator, over_aligned_types_are_aligned) {
+  struct alignas(16) two {
+    double x, y;
+  };
+  struct alignas(64) line {
+    char bytes[64];
+  };
+  std::list<two, Allocator<two>> twos;
+  std::vector<line, Allocator<line>> lines;
+  std::list<line, Allocator4096<line>> nodes;
+  for (int i = 0; i < 100; ++i) {
+    twos.emplace_back();
+    EXPECT_TRUE(ashlar::is_aligned(&twos.back(), 16));
+    nodes.emplace_back();
+    EXPECT_TRUE(ashlar::is_aligned(&nodes.back(), 64));
+    lines.emplace_back();
+    EXPECT_TRUE(ashlar::is_aligned(lines.data(), 64));
+  }
+}
+
 TEST(MemoryPoolAllocator, a_program_may_define_the_name_of_the_documents_tests) {
   std::list<int, MyAllocator<int>> list = {2, 1};
   list.sort();
@@ -141,6 +162,20 @@ TEST(MemoryPoolAllocator, a_handler_that_only_logs_is_called_once) {
   EXPECT_THROW(a.allocate(a.max_size()), std::bad_alloc);
   std::set_new_handler(before);
   EXPECT_EQ(calls, 1);
+}
+
+TEST(MemoryPoolAllocator, vectors_resized_as_in_the_extreme_case) {
+  // Half of the vectors shrink to what the other half then needs.
+  std::vector<std::vector<int, Allocator1024<int>>> vectors(200);
+  for (std::size_t i = 0; i < vectors.size(); ++i) vectors[i].assign(i % 2 == 0 ? 128 : 32, 1);
+  for (std::size_t i = 0; i < vectors.size(); i += 2) {
+    vectors[i].resize(64);
+    vectors[i].shrink_to_fit();
+  }
+  for (std::size_t i = 1; i < vectors.size(); i += 2) vectors[i].resize(64, 2);
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    EXPECT_EQ(std::accumulate(vectors[i].begin(), vectors[i].end(), 0), i % 2 == 0 ? 64 : 96);
+  }
 }
 
 TEST(MemoryPoolAllocator, containers_give_everything_back) {

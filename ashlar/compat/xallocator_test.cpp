@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -228,6 +229,15 @@ TEST(XallocatorMacro, ASecondBaseIsFreedByItsWholeObjectsAddress) {
   Right* const object = new Both;
   EXPECT_EQ(in_use(), before + 1);
   delete object;
+  EXPECT_EQ(in_use(), before);
+}
+
+TEST(XallocatorMacro, UniquePtrUsesIt) {
+  const std::uint64_t before = in_use();
+  {
+    const std::unique_ptr<Shape> shape = std::make_unique<Polygon>();
+    EXPECT_EQ(in_use(), before + 1);
+  }
   EXPECT_EQ(in_use(), before);
 }
 

@@ -232,6 +232,20 @@ TEST(StaticXmalloc, AHandlerIsAskedUntilItGivesUpOrThrows) {
   pools.deallocate(second);
 }
 
+TEST(StaticXmalloc, MayHaveMoreThanFifteenSizes) {
+  static ashlar::static_xmalloc<blocks<16, 1>, blocks<32, 1>, blocks<48, 1>, blocks<64, 1>,
+                                blocks<80, 1>, blocks<96, 1>, blocks<112, 1>, blocks<128, 1>,
+                                blocks<144, 1>, blocks<160, 1>, blocks<176, 1>, blocks<192, 1>,
+                                blocks<208, 1>, blocks<224, 1>, blocks<240, 1>, blocks<256, 1>,
+                                blocks<272, 1>>
+      pools;
+  for (size_t size = 16; size <= 272; size += 16) {
+    void* const p = pools.allocate(size);
+    ASSERT_NE(p, nullptr) << size;
+    EXPECT_EQ(pools.usable_size(p), size);
+  }
+}
+
 template <class... Blocks>
 constexpr bool takes_what_its_blocks_take(size_t bytes) {
   constexpr size_t all = sizeof(ashlar::static_xmalloc<Blocks...>);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <tests/support/heap_stats.hpp>
 #include <tests/support/test_heap.hpp>
@@ -69,6 +70,45 @@ TEST(Heap, StartsOnceAndTriesAgainWhenRefused) {
     EXPECT_NE(h->allocate_uncached(1), nullptr);
     if (started && n > 20) break;
   }
+}
+
+TEST(Heap, EveryClassIsServedWithoutACache) {
+  const auto h = std::make_unique<test_heap>();
+  cache* watching = h->attach();
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    const std::size_t size = detail::standard_classes.block_size(c);
+    std::map<void*, unsigned char> live;
+    for (int k = 0; k < 150; ++k) {
+      void* block = h->allocate_uncached(c);
+      ASSERT_NE(block, nullptr);
+      ASSERT_TRUE(is_aligned(block, block_granule));
+      ASSERT_EQ(h->usable_size(block, "test"), size);
+      const auto mark = static_cast<unsigned char>(k + 1);
+      ASSERT_TRUE(live.emplace(block, mark).second) << "one block for two owners";
+      std::memset(block, mark, size);
+    }
+    const ashlar_class_stats s = stats_of(*h).classes[i - 1];
+    EXPECT_EQ(s.blocks_in_use, 150u);
+    EXPECT_EQ(s.allocations - s.frees, 150u);
+    // One is freed by somebody who has a cache, the others as they came.
+    for (const auto& [block, mark] : live) {
+      const std::vector<unsigned char> written(size, mark);
+      ASSERT_EQ(std::memcmp(block, written.data(), size), 0);
+      if (block == live.begin()->first)
+        deallocate(*h, *watching, block);
+      else
+        h->deallocate_uncached(block, "free");
+    }
+    EXPECT_EQ(stats_of(*h, watching).classes[i - 1].blocks_in_use, 0u);
+  }
+  bool zeroed = false;
+  h->deallocate_uncached(h->allocate_large(100'000, 1, zeroed), "free");
+  EXPECT_EQ(stats_of(*h, watching).total.bytes_in_use, 0u);
+  h->detach(watching);
+  h->trim();
+  EXPECT_EQ(stats_of(*h).total.committed_bytes, 0u);
+  h->audit();
 }
 
 TEST(Heap, WithoutACacheExhaustionIsNullAndMemoryComesBack) {

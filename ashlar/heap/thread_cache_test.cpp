@@ -236,6 +236,21 @@ TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
   }
 }
 
+TEST(ThreadCache, CountsTheRoomOfEveryStack) {
+  const auto cache = new_open_cache();
+  const std::size_t at_start = bytes_of_all(*cache);
+  for (int round = 0; round < 12; ++round) {
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::size_t before = cache->capacity[c];
+      const bool grew = grow_both_ways(*cache, c);
+      ASSERT_EQ(grew, cache->capacity[c] > before);
+      ASSERT_EQ(cache->opened_bytes, at_start);
+      ASSERT_EQ(cache->capacity_bytes, bytes_of_all(*cache) - at_start);
+    }
+  }
+}
+
 TEST(ThreadCache, StartsAgainAsIfNew) {
   const auto cache = new_open_cache();
   while (grow_both_ways(*cache, 4)) {

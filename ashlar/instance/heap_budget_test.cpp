@@ -91,6 +91,20 @@ TEST(HeapBudget, IsNeverExceededAndWhollyUsable) {
   }
 }
 
+TEST(HeapBudget, ShrinkingCannotFail) {
+  heap h({.budget_bytes = mib});
+  auto* const block = static_cast<unsigned char*>(h.try_allocate(20'000));
+  ASSERT_NE(block, nullptr);
+  std::memset(block, 0x5a, 20'000);
+  std::vector<void*> rest = fill(h, 100);  // where it would have to move
+  ASSERT_EQ(h.try_allocate(100), nullptr);
+  EXPECT_EQ(h.try_reallocate(block, 100), block);
+  EXPECT_TRUE(std::all_of(block, block + 100, [](unsigned char c) { return c == 0x5a; }));
+  release(h, rest);
+  EXPECT_NE(h.try_reallocate(block, 100), block) << "now there is a better fit";
+  h.audit();
+}
+
 TEST(HeapBudget, TooSmallForAnythingIsNullAtOnce) {
   for (const std::size_t budget : {std::size_t{0}, std::size_t{1}, std::size_t{4096}}) {
     heap h({.budget_bytes = budget});

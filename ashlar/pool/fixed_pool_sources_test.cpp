@@ -191,4 +191,21 @@ TYPED_TEST(MovedPool, KeepsItsFreeBlocksAndSwapsThem) {
   EXPECT_TRUE(b.audit() && c.audit());
 }
 
+TEST(FixedPool, MovingKeepsBlocksAndEmptiesTheOther) {
+  test_source source;
+  fixed_pool<test_source_ref> a({32, 8}, heap_blocks{.first_slab_blocks = 2}, {&source});
+  std::vector<void*> blocks;
+  for (int i = 0; i < 10; ++i) blocks.push_back(a.allocate());
+  a.deallocate(blocks.back());
+  fixed_pool<test_source_ref> b(std::move(a));
+  EXPECT_EQ(a.capacity(), 0u);           // NOLINT(bugprone-use-after-move): specified
+  EXPECT_EQ(a.try_allocate(), nullptr);  // NOLINT
+  EXPECT_EQ(a.stats().blocks_in_use, 0u);
+  EXPECT_TRUE(a.audit());
+  EXPECT_EQ(b.stats().blocks_in_use, 9u);
+  EXPECT_EQ(b.allocate(), blocks.back());
+  for (void* p : blocks) b.deallocate(p);
+  EXPECT_TRUE(b.audit());
+}
+
 }  // namespace

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -153,6 +154,20 @@ TEST(PoolSet, ConstantRequestsAreServedByTheSameClasses) {
   EXPECT_EQ(set.try_allocate(1, SIZE_MAX / 2 + 1), nullptr);
   EXPECT_TRUE(set.audit());
   EXPECT_EQ(set.stats().blocks_in_use(), 0u);
+}
+
+// The classic chunks never used a block for a request of exactly its size, never used one again,
+// and static blocks of 396 bytes put every second one at 4 modulo 8.
+TEST(PoolSet, ExactFitsAreUsedAndReusedAndEveryBlockIsAligned) {
+  static_pool_set<blocks<396, 7>, blocks<768, 5>, spill::never> set;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> all;
+    while (void* p = set.try_allocate(opaque(std::size_t{396}))) all.push_back(p);
+    EXPECT_EQ(all.size(), 7u);
+    for (void* p : all) EXPECT_TRUE(is_aligned(p, strict));
+    for (void* p : all) set.deallocate(p);
+  }
+  EXPECT_EQ(set.stats().classes[1].peak_in_use, 0u);
 }
 
 TEST(PoolSet, AnEmptyClassIsServedByLargerOnesOrNot) {

@@ -156,6 +156,20 @@ TEST(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
   EXPECT_EQ(book.pieces, 0u) << "chunks are back";
 }
 
+TEST(RefillLists, every_block_is_aligned_as_asked) {
+  ledger book;
+  lists pool(ledger_source{&book});
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::size_t alignment = std::size_t{1} << random() % 5;
+    const std::size_t size = random() % 129;
+    void* const p = pool.try_allocate(size, alignment);
+    ASSERT_TRUE(is_aligned(p, alignment)) << size << " at " << alignment;
+    if (random() % 2 != 0) pool.deallocate(p, size, alignment);
+  }
+  EXPECT_TRUE(pool.audit());
+}
+
 // ---- what is left over ----
 
 TEST(RefillLists, the_rest_of_a_chunk_is_filed_completely) {
@@ -331,6 +345,17 @@ TEST(RefillLists, exhaustion_is_the_policys) {
   short_book = &book;
   asking.exhaustion_policy_object().source.handler = [] { short_book->budget = 10'000; };
   EXPECT_NE(asking.allocate(8), nullptr) << "the handler runs without the lock, then a retry";
+}
+
+TEST(RefillLists, allocate_asks_the_policy_only_without_memory) {
+  ledger book;
+  refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> pool(ledger_source{&book});
+  void* const p = pool.allocate(32);
+  ASSERT_NE(p, nullptr);
+  EXPECT_TRUE(pool.owns(p));
+  book.budget = book.given;
+  EXPECT_THROW((void)pool.allocate(1000), std::bad_alloc);
+  pool.deallocate(p, 32);
 }
 
 using abandoned = refill_lists<buffer_source, 128, 8, at_death::abandon>;

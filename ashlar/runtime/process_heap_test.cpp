@@ -317,6 +317,19 @@ TEST(ProcessHeap, ServesWhileAnotherThreadForksAndFreesAfterIt) {
   runtime::the_heap.audit();
 }
 
+TEST(ProcessHeap, ZeroedMemoryIsZero) {
+  for (int round = 0; round < 3; ++round) {
+    for (const std::size_t size : {1u, 100u, 5000u, 32'768u, 40'000u, 1'000'000u}) {
+      auto* p = static_cast<unsigned char*>(runtime::allocate_zeroed(size));
+      ASSERT_NE(p, nullptr);
+      EXPECT_TRUE(std::all_of(p, p + size, [](unsigned char c) { return c == 0; })) << size;
+      std::memset(p, 0xab, size);
+      runtime::deallocate(p, "free");
+    }
+    if (round == 1) runtime::trim();
+  }
+}
+
 bool is_filled(const void* block, std::size_t size, unsigned char byte) {
   const auto* const bytes = static_cast<const unsigned char*>(block);
   return std::all_of(bytes, bytes + size, [byte](unsigned char b) { return b == byte; });
