@@ -56,11 +56,13 @@ if ! $analyze; then
   # rest. What they define besides does not hurt the others. The drop-in library has the sources of the other one; its own
   # stay for below.
   group() { echo "$together/tools/$1/CMakeFiles/ashlar_${2-$1}.dir/Unity/unity_0_cxx.cxx"; }
-  join() { # join GROUP OTHER...: the sources of the others are looked at with those of the first
-    grep -h '^#include' "${@:2}" >>"$1"
-    rm "${@:2}"
+  join() { # join GROUP OTHER...: the sources of the others, as far as they are built, are looked at with those of the first
+    local other
+    for other in "${@:2}"; do
+      [ ! -f "$1" ] || [ ! -f "$other" ] || { grep '^#include' "$other" >>"$1" && rm "$other"; }
+    done
   }
-  mapfile -t defines < <(sed -n 's/ -c [^ ]*tools.*//p' $together/compile_commands.json | grep -oE -- ' -D[^ ]+' |
+  mapfile -t defines < <(sed -n "s| -c [^ ]*/tools/.*||p" $together/compile_commands.json | grep -oE -- ' -D[^ ]+' |
     sort -u | xargs -n1 | xargs -n1)
   join "$(group cli cli_parts)" "$(group cli)" "$(group agent)"
   join "$(group trace)" $(for room in files sites profile tune verify findings report measure image inspect attach control; do

@@ -2,7 +2,7 @@
 # Builds and tests configurations in turn; the first failure ends it with a non-zero status.
 # Usage: scripts/test.sh [--premerge | --all | --ports] [STEP...]
 # A step is a preset of CMakePresets.json, or one with "-all" behind it (see configure below), or format, lint, lint-all
-# (scripts/lint.sh), or fuzz (each harness for 60 s; before a merge asan-ubsan replays what they have kept).
+# (scripts/lint.sh), or fuzz (each harness for 60 s; before a merge asan-ubsan replays what the quick ones have kept).
 # Default: format library asan-ubsan tsan.
 # --premerge: what a merge passes besides: premerge asan-ubsan-premerge clang lint.
 # --ports: other systems and processors, with 8 GB of memory for each process.

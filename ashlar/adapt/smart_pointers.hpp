@@ -70,7 +70,7 @@ struct any_component {
 
 // The control block of std::allocate_shared. The libraries' own types are named, because nothing
 // else knows the size without running a program, and a program cannot be run when cross-compiling.
-// smart_pointers_test.cpp and tests/libcxx compare with what is really allocated.
+// small_parts_test.cpp and tests/libcxx compare with what is really allocated.
 #if defined(__GLIBCXX__)
 template <class T, class Allocator>
 using shared_node = std::_Sp_counted_ptr_inplace<T, Allocator, std::__default_lock_policy>;

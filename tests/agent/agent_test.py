@@ -505,7 +505,7 @@ class AgentTest(CommandTest):
         quiet = [socket.create_connection(self.address) for _ in range(90)]
         self.assertTrue(wait_until(self.is_served, 15), "silent clients keep others from being served")
         loud = socket.create_connection(self.address)
-        loud.settimeout(3)  # it is cut off: nobody reads on
+        loud.settimeout(3)  # nobody reads on: a write fails, or waits in vain
         sent = 0
         try:
             loud.sendall(b"GET / HTTP/1.1\r\n")

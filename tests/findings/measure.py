@@ -103,7 +103,7 @@ def resident_at_exit(program: Program) -> int:
 
 
 def promise_faults(findings: dict[Program, list[dict]]) -> list[str]:
-    """clean/notes_in_pool is planted/pins_log_notes with the remedy: what was promised has to go."""
+    """notes_in_pool is pins_log_notes with the remedy: what was promised has to go."""
     if platform.libc_ver()[0] != "glibc":
         return []
     before, after = (next(p for p in findings if p.name == name) for name in ("pins_log_notes", "notes_in_pool"))

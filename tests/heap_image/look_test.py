@@ -311,21 +311,21 @@ class Blocks(LookTest):
     def test_pages_that_few_blocks_keep(self):
         process = self.planted("pins").start("wait")
         live = collections.Counter()  # bytes, by page
-        for address, size in listed_blocks(ashlar("inspect", "--list", process.pid).stdout).items():
+        for address, size in self.list_of(process.pid).items():
             if size <= 32 * 1024:
                 for byte in range(address, address + size, 16):
                     live[byte // 4096] += 16
         hollow = [4096 - used for used in live.values() if used < 1024]
-        pinned = json.loads(ashlar("inspect", "--json", process.pid).stdout)["pinned"]
+        pinned = self.json_of(process.pid)["pinned"]
         self.assertEqual((pinned["pages"], pinned["bytes"]), (len(hollow), sum(hollow)))
         self.assertGreater(len(hollow), 1900)
         self.assertEqual(sum(group["bytes"] for group in pinned["groups"]), pinned["bytes"])
-        text = ashlar("inspect", process.pid).stdout
+        text = self.ashlar("inspect", process.pid).stdout
         self.assertIn(f"in {len(hollow):,} pages, of each of which less than a quarter is in use", text)
-        clean = ashlar("inspect", self.planted("freed").start("wait").pid).stdout
+        clean = self.ashlar("inspect", self.planted("freed").start("wait").pid).stdout
         self.assertNotIn("Free bytes that few blocks keep", clean)
         process.end()
-        sampled = ashlar("inspect", process.start("wait", {"ASHLAR_SAMPLE": "16K"}).pid).stdout
+        sampled = self.ashlar("inspect", process.start("wait", {"ASHLAR_SAMPLE": "16K"}).pid).stdout
         self.assertRegex(sampled, r"\n +[\d,]+ +208 +[\d.]+ MiB +other data +.*take_what_stays")
 
     def test_a_thread_that_ended_leaves_its_blocks_in_stashes(self):

@@ -96,6 +96,7 @@ void wait_for_sleep(long thread) {
   constexpr useconds_t three_looks_us = 1'600'000;
   const auto switches = [&] { return status_of(thread, "\nvoluntary_ctxt_switches:", 10); };
   for (std::uint64_t before = switches();; before = switches()) {
+    REQUIRE(before != 0);
     ::usleep(three_looks_us);
     if (switches() == before) return;
   }

@@ -76,9 +76,8 @@ def measured_again(allocators: list[malloc_cells.Allocator], programs: pathlib.P
     return observed
 
 
-def check(table: dict, observed: malloc_cells.Outcomes) -> int:
+def check(table: dict, checked: set[malloc_cells.Fault], observed: malloc_cells.Outcomes) -> int:
     names = {a["name"] for a in table["ours"]}
-    checked = set(malloc_cells.faults_checked(table))
     recorded = {key: cell for key, cell in malloc_record.read(table)[0].items()
                 if key[0] in names and key[1] in checked}
     lines = malloc_record.differences(recorded, observed)
@@ -100,19 +99,21 @@ def main() -> int:
         action.add_argument(name, action="store_true")
     parser.add_argument("--rounds", type=int, default=1, metavar="N")
     parser.add_argument("--only", action="append", metavar="ALLOCATOR", help="of those to accept, this one")
+    parser.add_argument("--all", action="store_true", help="check each fault and size at each level, not at one by turns")
     options = parser.parse_args()
 
     table = malloc_cells.load()
     allocators = malloc_cells.peers(table) if options.accept_peers else malloc_cells.ours(table, options.libraries)
     if options.only and not options.check:
         allocators = [a for a in allocators if a.name in options.only]
-    which = malloc_cells.faults_checked(table) if options.check else malloc_cells.faults(table)
+    by_turns = options.check and not options.all
+    which = malloc_cells.faults_checked(table) if by_turns else malloc_cells.faults(table)
     observed = malloc_cells.measure_all(allocators, which, options.programs.resolve(), options.rounds)
     if lines := broken(observed):
         sys.exit("\n".join(f"misuse: {line}" for line in lines))
     if options.check:
         recorded = malloc_record.read(table)[0]
-        return check(table, measured_again(allocators, options.programs.resolve(), recorded, observed))
+        return check(table, set(which), measured_again(allocators, options.programs.resolve(), recorded, observed))
     malloc_record.renew(table, allocators, observed)
     PAGE.write_text(page_from_record(PAGE.read_text(), table))
     return 0

@@ -157,7 +157,7 @@ class Records(unittest.TestCase):
 
         def status(cells: malloc_cells.Outcomes) -> int:
             with contextlib.redirect_stdout(io.StringIO()):
-                return malloc_matrix.check(TABLE, cells)
+                return malloc_matrix.check(TABLE, checked, cells)
 
         self.assertEqual(status(observed), 0)
         lost = next(key for key, cell in observed.items() if cell == {"at once"})
