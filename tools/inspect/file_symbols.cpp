@@ -179,6 +179,10 @@ std::string file_symbols::variable_at(std::uint64_t address) const {
   std::string file;
   if (m != nullptr && !m->path.empty()) file = name_of_file(m->path);
   if (name.empty()) return file;
+  if (file.empty()) {  // a variable that begins as zeros lies in memory of no file, behind its own
+    for (const image::loaded_file& each : image::loaded_files(image_))
+      if (each.begin <= address) file = name_of_file(each.path);
+  }
   return file.empty() ? name : fmt::format("{} in {}", name, file);
 }
 
