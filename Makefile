@@ -30,7 +30,7 @@ test: ## build and pass the tests: formatting, the library with gcc and with cla
 # Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it. The page of `ashlar
 # report` is looked at where a browser is; ASHLAR_SKIP_BROWSER=1 does not install one.
 premerge_packages = build test fleet shells $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
-test-landing: ## what a merge passes besides: the command, other programs, bare metal, clang, clang-tidy (20 minutes)
+test-landing: ## what a merge passes besides: the command, other programs, bare metal, clang, clang-tidy (25 minutes)
 	@scripts/setup.sh $(premerge_packages)
 	@scripts/test.sh --premerge
 

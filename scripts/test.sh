@@ -17,7 +17,7 @@ case ${1-} in
   --premerge)
     shift
     steps=(premerge asan-ubsan-premerge clang lint)
-    allowed_seconds=1200
+    allowed_seconds=1500
     ;;
   --ports)
     shift
