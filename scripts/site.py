@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 import report_pictures
-import zig
+from python_environment import install
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build/site-source"
@@ -206,7 +206,7 @@ def main() -> int:
     print(f"site: {make_source(str(pathlib.Path(options.program).resolve()), not options.no_build)} pages and files in {SOURCE.relative_to(ROOT)}")
     if options.no_build:
         return 0
-    zig.install(VENV, REQUIREMENTS)
+    install(VENV, REQUIREMENTS)
     built = subprocess.run([VENV / "bin/mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, check=False,
                            env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if built.returncode == 0:

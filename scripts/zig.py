@@ -5,30 +5,19 @@ It comes from the Python Package Index, in the version of scripts/port_requireme
 Nothing is done where that version is there.
 """
 import pathlib
-import shutil
 import subprocess
 import sys
-import venv
+
+from python_environment import install
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build/zig"
 REQUIREMENTS = ROOT / "scripts/port_requirements.txt"
 
 
-def install(folder: pathlib.Path, requirements: pathlib.Path) -> bool:
-    """Makes a virtual environment with what a file of requirements names. Returns: whether it had to be made."""
-    installed = folder / "installed.txt"
-    if installed.is_file() and installed.read_text() == requirements.read_text():
-        return False
-    print(f"{requirements.stem.removesuffix('_requirements')}: installing into {folder.relative_to(ROOT)}", flush=True)
-    venv.create(folder, with_pip=True, clear=True)
-    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements], check=True)
-    shutil.copy(requirements, installed)
-    return True
-
-
 def main() -> None:
-    if install(FOLDER, REQUIREMENTS):
+    install(FOLDER, REQUIREMENTS)
+    if not (FOLDER / "zig").exists():
         compiler = next(FOLDER.glob("lib/python*/site-packages/ziglang/zig"))
         (FOLDER / "zig").symlink_to(compiler.relative_to(FOLDER))
 
