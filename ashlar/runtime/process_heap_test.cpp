@@ -330,6 +330,29 @@ TEST(ProcessHeap, ZeroedMemoryIsZero) {
   }
 }
 
+TEST(ProcessHeap, ReallocateKeepsContentsAcrossEveryKindOfMove) {
+  std::mt19937_64 random(4);
+  constexpr std::size_t sizes[] = {10,      200,       3000,      32'768,  33'000, 70'000,
+                                   900'000, 2'000'000, 9'000'000, 600'000, 40'000, 5000};
+  auto* p = static_cast<unsigned char*>(runtime::allocate(1));
+  std::size_t have = 1;
+  p[0] = 0;
+  for (int i = 0; i < 200; ++i) {
+    const std::size_t size = sizes[random() % std::size(sizes)];
+    auto* q = static_cast<unsigned char*>(runtime::reallocate(p, size, "realloc"));
+    ASSERT_NE(q, nullptr);
+    const std::size_t kept = std::min(size, have);
+    std::size_t wrong = 0;
+    for (std::size_t k = 0; k < kept; k += 61)
+      wrong += q[k] != static_cast<unsigned char>(k) ? 1u : 0u;
+    ASSERT_EQ(wrong, 0u) << have << " -> " << size;
+    for (std::size_t k = 0; k < size; k += 61) q[k] = static_cast<unsigned char>(k);
+    p = q;
+    have = size;
+  }
+  runtime::deallocate(p, "free");
+}
+
 bool is_filled(const void* block, std::size_t size, unsigned char byte) {
   const auto* const bytes = static_cast<const unsigned char*>(block);
   return std::all_of(bytes, bytes + size, [byte](unsigned char b) { return b == byte; });
