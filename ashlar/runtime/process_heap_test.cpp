@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <latch>
 #include <random>
 #include <tests/support/sanitizers.hpp>
 #include <thread>
@@ -207,6 +208,14 @@ int in_child(Work work) {
 TEST(ProcessHeap, AForkedChildHasAWholeHeap) {
   std::vector<void*> blocks(2000);
   for (void*& block : blocks) block = runtime::allocate(48);
+  // A thread with a cache that does not exist in the child.
+  std::latch has_cache(1), may_end(1);
+  std::thread other([&] {
+    runtime::deallocate(runtime::allocate(48), "free");
+    has_cache.count_down();
+    may_end.wait();
+  });
+  has_cache.wait();
   const int status = in_child([&] {
     if (stats().total.threads != 1) return 2;
     for (void* block : blocks) runtime::deallocate(block, "free");
@@ -216,6 +225,8 @@ TEST(ProcessHeap, AForkedChildHasAWholeHeap) {
     return 42;
   });
   EXPECT_EQ(status, 42);
+  may_end.count_down();
+  other.join();
   for (void* block : blocks) runtime::deallocate(block, "free");
 }
 
