@@ -7,7 +7,6 @@
 #include <random>
 #include <string>
 #include <tests/support/emulated.hpp>
-#include <tests/support/extent.hpp>
 #include <tests/support/resident.hpp>
 #include <tests/support/sanitizers.hpp>
 #include <thread>
@@ -213,7 +212,7 @@ TYPED_TEST(CheckedHeap, AForkedChildKeepsIt) {
     threads.emplace_back([&] {
       while (!stop) h.deallocate(h.try_allocate(64), 64);
     });
-  for (int i = 0; i < support::times(50); ++i) {
+  for (int i = 0; i < 50; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(20);  // what waits for a lock of a thread that is not here waits for ever
