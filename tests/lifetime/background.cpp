@@ -95,10 +95,12 @@ void wait_for_memory_to_go(std::size_t full) {
 void wait_for_sleep(long thread) {
   constexpr useconds_t three_looks_us = 1'600'000;
   const auto switches = [&] { return status_of(thread, "\nvoluntary_ctxt_switches:", 10); };
-  for (std::uint64_t before = switches();; before = switches()) {
-    REQUIRE(before != 0);
+  for (std::uint64_t before = switches();;) {
     ::usleep(three_looks_us);
-    if (switches() == before) return;
+    const std::uint64_t now = switches();
+    REQUIRE(now != 0);
+    if (now == before) return;
+    before = now;
   }
 }
 
