@@ -34,7 +34,7 @@ test-landing: ## what a merge passes besides: the command, other programs, bare 
 	@scripts/setup.sh $(premerge_packages)
 	@scripts/test.sh --premerge
 
-test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer, fuzzers (37 minutes)
+test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer (32 minutes), and fuzzers
 	@scripts/setup.sh $(premerge_packages) packages wheel
 	@scripts/test.sh --all
 

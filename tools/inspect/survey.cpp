@@ -212,10 +212,11 @@ pinned_pages find_pinned(const image::memory_image& image, const heap_contents& 
     if (pinned[i] != 0)
       groups.add(heaps.live[i], content_of(image, heaps.live[i], names), pinned[i]);
   // A sample has pages of its own, and pins none. But it tells whose such blocks are.
-  for (const trace::held_block& block : heaps.live) {
-    const known_block* const known = heaps.known.in(block.address, block.address + 1);
-    if (known != nullptr && known->is_sample && known->made.stack != 0)
-      groups.add_site(block, content_of(image, block, names), known->made.stack);
+  for (const known_block& known : heaps.known.all) {
+    if (!known.is_sample || known.made.stack == 0) continue;
+    const trace::held_block* const block = live_block_in(heaps, known.address, known.address + 1);
+    if (block != nullptr)
+      groups.add_site(*block, content_of(image, *block, names), known.made.stack);
   }
   all.groups = std::move(groups).sorted();
   return all;
