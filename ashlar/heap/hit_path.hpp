@@ -42,6 +42,18 @@ static_assert(mark_distance * sizeof(void*) % 4096 >= 1024 &&
                   mark_distance * sizeof(void*) % 4096 <= 3072,
               "a slot and the address of its mark are aliases, or nearly");
 
+/// Returns: the top of stack `c`. Its address is in a register before it is used: a processor may
+/// guess that a load finds what a store has just written before it knows both addresses, and Intel's
+/// do where neither names an index. A free's is known last, behind the class of the block that the
+/// malloc before has popped. Each empty asm hides a value, so that no compiler names an index.
+[[nodiscard]] ASHLAR_HOT void**& top_of(cache_tops& tops, class_index c) noexcept {
+  std::size_t number = c;
+  __asm__("" : "+r"(number));
+  void*** at = tops.top + number;
+  __asm__("" : "+r"(at));
+  return *at;
+}
+
 /// Returns: where the address of the mark of a slot's block stands.
 [[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept {
   return slot[mark_distance];
@@ -95,7 +107,7 @@ class hit_path {
   /// Returns: the block on top of stack `c`, which it leaves; null if the stack is empty, or among
   /// others if that block has not its key.
   [[nodiscard]] ASHLAR_HOT static void* pop(cache_tops& tops, class_index c) noexcept {
-    void**& top = tops.top[std::size_t{c}];
+    void**& top = top_of(tops, c);
     void** const slot = top - 1;
     void* const block = *slot;
     if (block == nullptr || !tops.sign.wake(mark_beside(slot), block)) [[unlikely]]
@@ -108,7 +120,7 @@ class hit_path {
   template <bool Looks = true>
   [[nodiscard]] ASHLAR_HOT static bool push(cache_tops& tops, page_class page,
                                             void* block) noexcept {
-    void**& top = tops.top[std::size_t{page.size_class}];
+    void**& top = top_of(tops, page.size_class);
     void** const slot = top;
     if (*slot == nullptr) [[unlikely]]
       return false;
