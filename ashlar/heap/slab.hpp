@@ -131,8 +131,8 @@ struct misused_block {
   std::uint32_t length = 2;
   const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
   const std::size_t most = std::min(count, in_slab);
-  const auto at = [&](std::uint32_t n) { return first + static_cast<std::ptrdiff_t>(n) * step; };
-  while (length < most && blocks[length] == at(length)) ++length;
+  for (char* next = first + 2 * step; length < most && blocks[length] == next; next += step)
+    ++length;
   if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
   const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
   if (put_blocks(slab, lowest, length) == lowest + length) [[likely]]
