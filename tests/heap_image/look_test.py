@@ -47,6 +47,20 @@ def listed_blocks(text):
     return {int(line.split()[0], 16): int(line.split()[1]) for line in text.splitlines()}
 
 
+def resident_mappings(pid):
+    """Returns: begin, end and bytes in memory of each mapping."""
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as file:
+        text = file.read()
+    return [(int(begin, 16), int(end, 16), int(kib) << 10) for begin, end, kib in
+            re.findall(r"^([0-9a-f]+)-([0-9a-f]+) [^\0]*?^Rss: +([0-9]+) kB", text, re.MULTILINE)]
+
+
+def is_absent(pid, page):
+    with open(f"/proc/{pid}/pagemap", "rb") as file:
+        file.seek(page * 8)
+        return int.from_bytes(file.read(8), "little") >> 62 == 0
+
+
 def writes_cores_here():
     with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as file:
         pattern = file.read().strip()
@@ -308,6 +322,50 @@ class Blocks(LookTest):
         self.assertEqual(sum(core.values()), total, core)
         self.assertGreater(core["other"], 20 * mib)
 
+    def test_pages_by_what_keeps_them(self):
+        page, mib = 4096, 1 << 20
+        kinds = ("full", "partly", "hollow", "free")
+        process = self.planted("pages")
+        for of in ("process", "core"):
+            subject = process.core() if of == "core" else process.start("wait").pid
+            report = self.json_of(subject)
+            pages = report["pages"]
+            by_size = {row["block_size"]: row for row in report["by_size"]}
+            for size in (256, 512):
+                used = collections.Counter(address // page for address, bytes in self.list_of(subject).items()
+                                           if bytes == size)
+                row = by_size[size]
+                self.assertEqual(row["full"], page * sum(n * size == page for n in used.values()))
+                self.assertEqual(row["hollow"], page * sum(n * size < page // 4 for n in used.values()))
+                self.assertEqual(row["full"] + row["hollow"] + row["partly"], page * len(used))
+                self.assertGreater(min(row[kind] for kind in kinds[:3]), 1.9 * mib)
+            # Those of 512 bytes stay in memory. A core file has zeros for what was given back.
+            purged = "purged" if of == "process" else "free"
+            self.assertGreater(by_size[256][purged], 1.9 * mib)
+            self.assertGreater(by_size[512]["free"], 1.9 * mib)
+            for kind in kinds + ("purged", "untouched"):
+                self.assertEqual(sum(row[kind] for row in report["by_size"]) + pages["no_block"][kind], pages[kind])
+            self.assertEqual(sum(pages[kind] for kind in kinds) + pages["tables"], pages["in_memory"])
+            self.assertEqual(pages["in_memory"] + sum(pages["beside"].values()), pages["mappings"])
+            self.assertEqual(pages["in_memory"], sum(report["memory"][part] for part in
+                                                     ("in_use", "free_blocks", "free_pages", "heap_tables")))
+            if of == "core":
+                continue
+            self.assertEqual(by_size[0]["untouched"], 2 * mib)
+            self.assertEqual(pages["beside"]["unknown"], 0)
+            self.assertAlmostEqual(pages["beside"]["only_read"], -2 * mib, delta=16 << 10)
+            blocks = self.list_of(process.pid)
+            resident = sum(rss for begin, end, rss in resident_mappings(process.pid)
+                           if any(begin <= address < end for address in blocks))
+            # What holds blocks has no tables, and what was only read is not counted by the system.
+            self.assertAlmostEqual(pages["in_memory"] - pages["tables"] - 2 * mib, resident, delta=64 << 10)
+            numbers = [address // page for address, bytes in blocks.items() if bytes == 256]
+            empty = set(range(min(numbers), max(numbers))) - set(numbers)
+            absent = sum(is_absent(process.pid, number) for number in empty)
+            self.assertAlmostEqual(by_size[256]["purged"], absent * page, delta=64 << 10)
+            self.assertIn("read and never written = ", self.ashlar("inspect", process.pid).stdout)
+            process.end()
+
     def test_pages_that_few_blocks_keep(self):
         process = self.planted("pins").start("wait")
         live = collections.Counter()  # bytes, by page
@@ -316,14 +374,15 @@ class Blocks(LookTest):
                 for byte in range(address, address + size, 16):
                     live[byte // 4096] += 16
         hollow = [4096 - used for used in live.values() if used < 1024]
-        pinned = self.json_of(process.pid)["pinned"]
-        self.assertEqual((pinned["pages"], pinned["bytes"]), (len(hollow), sum(hollow)))
+        report = self.json_of(process.pid)
+        pinned = report["pinned"]
+        self.assertEqual((report["pages"]["hollow"], pinned["bytes"]), (len(hollow) * 4096, sum(hollow)))
         self.assertGreater(len(hollow), 1900)
         self.assertEqual(sum(group["bytes"] for group in pinned["groups"]), pinned["bytes"])
         text = self.ashlar("inspect", process.pid).stdout
-        self.assertIn(f"in {len(hollow):,} pages, of each of which less than a quarter is in use", text)
+        self.assertRegex(text, r"What keeps [\d.]+ MiB of free bytes in hollow pages:\n")
         clean = self.ashlar("inspect", self.planted("freed").start("wait").pid).stdout
-        self.assertNotIn("Free bytes that few blocks keep", clean)
+        self.assertNotIn("in hollow pages", clean)
         process.end()
         sampled = self.ashlar("inspect", process.start("wait", {"ASHLAR_SAMPLE": "16K"}).pid).stdout
         self.assertRegex(sampled, r"\n +[\d,]+ +208 +[\d.]+ MiB +other data +.*take_what_stays")

@@ -1,7 +1,7 @@
 // A program whose blocks in use are known: it writes each of them into a file, then ends by abort
 // or waits.
 //   planted TRUTH SCENARIO END
-//     SCENARIO: alone, threads, fork, lost, freed, pins, instances, parts
+//     SCENARIO: alone, threads, fork, lost, freed, pages, pins, instances, parts
 //     END: abort, wait
 // It is run on the drop-in library. With LINKED it is linked with libashlar, and asks that for its
 // blocks.
@@ -10,9 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -248,6 +250,31 @@ void leave_pinned_pages() {
   }
   for (void* const each : passing) std::free(each);
 }
+/// Of each four pages of such blocks, one keeps all, one half, one a single block, and one nothing.
+void leave_pages(std::size_t size) {
+  constexpr std::size_t pages = 2048;
+  constexpr std::size_t page = 4096;
+  static void* blocks[pages * page / 256];
+  const std::span all(blocks, pages * page / size);
+  for (void*& each : all) each = std::memset(std::malloc(size), 1, size);
+  for (void* const each : all) {
+    const auto address = reinterpret_cast<std::uintptr_t>(each);
+    const std::size_t number = address % page / size;
+    const std::size_t kept[] = {1, number % 2 == 0, number == 0, 0};
+    if (kept[address / page % 4] != 0)
+      note(each, size);
+    else
+      std::free(each);
+  }
+}
+void leave_pages_of_each_kind() {
+  leave_pages(256);
+  malloc_trim(0);
+  leave_pages(512);
+  const auto* const zeros = static_cast<const volatile char*>(std::calloc(4, mib));
+  note(const_cast<char*>(zeros), 4 * mib);
+  for (std::size_t i = 0; i < 2 * mib; i += 4096) static_cast<void>(zeros[i]);
+}
 /// A block that the program has freed, and still knows.
 void keep_what_is_freed() {
   void* const block = std::malloc(100);
@@ -284,6 +311,8 @@ int main(int, char** words) {
     have_all_parts();
   } else if (scenario == "pins") {
     leave_pinned_pages();
+  } else if (scenario == "pages") {
+    leave_pages_of_each_kind();
   } else if (scenario == "freed") {
     keep_what_is_freed();
 #else

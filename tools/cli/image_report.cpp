@@ -13,10 +13,10 @@
 #include <fmt/format.h>
 
 #include "tools/cli/call_sites.hpp"
+#include "tools/cli/page_report.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/findings/call_owner.hpp"
-#include "tools/inspect/memory_parts.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -135,22 +135,6 @@ std::string left_out(std::size_t all, std::size_t rows) {
              : fmt::format("  {} more (--rows {} lists them)\n", format_count(all - rows), all);
 }
 
-std::string sizes_text(const image_report& report, std::size_t rows) {
-  std::vector<class_blocks> all;
-  for (const class_blocks& f : report.heaps->classes)
-    if (f.live != 0) all.push_back(f);
-  std::ranges::sort(all, [](const auto& a, const auto& b) {
-    return std::tie(b.live_bytes, a.block_size) < std::tie(a.live_bytes, b.block_size);
-  });
-  const std::uint64_t bytes = totals_of(*report.heaps).bytes;
-  table lines({{"block"}, {"blocks"}, {"bytes"}, {"share"}});
-  for (std::size_t i = 0; i < std::min(rows, all.size()); ++i)
-    lines.add_row({all[i].block_size == 0 ? "large" : format_count(all[i].block_size),
-                   format_count(all[i].live), format_bytes(all[i].live_bytes),
-                   share_of(all[i].live_bytes, bytes)});
-  return "\nIn use, by size:\n" + lines.render(2) + left_out(all.size(), rows);
-}
-
 std::string groups_text(const std::vector<block_group>& groups, std::size_t rows,
                         std::uint64_t bytes) {
   table lines({{"blocks"},
@@ -225,14 +209,17 @@ std::string sites_text(const image_report& report, const std::vector<block_group
   return lines.render(2) + left_out(groups.size(), rows);
 }
 
+std::uint64_t pinned_bytes(const image_report& report) {
+  std::uint64_t bytes = 0;
+  for (const block_group& g : report.survey.pinning) bytes += g.bytes;
+  return bytes;
+}
+
 std::string pinned_text(const image_report& report, std::size_t rows) {
-  const inspect::pinned_pages& pinned = report.survey.pinned;
-  if (pinned.bytes < pinned_bytes_told) return {};
-  return fmt::format(
-             "\nFree bytes that few blocks keep in memory: {} in {}, of each of which less "
-             "than a quarter is in use\n",
-             format_bytes(pinned.bytes), counted(pinned.pages, "page")) +
-         sites_text(report, pinned.groups, "pinned", rows);
+  const std::uint64_t bytes = pinned_bytes(report);
+  if (bytes < pinned_bytes_told) return {};
+  return fmt::format("\nWhat keeps {} of free bytes in hollow pages:\n", format_bytes(bytes)) +
+         sites_text(report, report.survey.pinning, "pinned", rows);
 }
 
 nlohmann::json groups_json(const std::vector<block_group>& groups, const image_report& report) {
@@ -330,8 +317,8 @@ std::string render_unreachable(const image_report& report, std::size_t rows) {
 }
 
 std::string render_image(const image_report& report, std::size_t rows) {
-  return head_of(report) + totals_text(report) + memory_text(report) + pinned_text(report, rows) +
-         sizes_text(report, rows) +
+  return head_of(report) + totals_text(report) + memory_text(report) + render_pages(report, rows) +
+         pinned_text(report, rows) +
          groups_text(report.survey.by_what, rows, totals_of(*report.heaps).bytes) +
          render_unreachable(report, rows) + broken_text(*report.heaps);
 }
@@ -339,21 +326,20 @@ std::string render_image(const image_report& report, std::size_t rows) {
 nlohmann::json image_json(const image_report& report) {
   const totals t = totals_of(*report.heaps);
   const image::memory_image& image = *report.image;
-  nlohmann::json all{{"process", image.process},
-                     {"command", image.command},
-                     {"threads", image.threads().size()},
-                     {"in_use", {{"blocks", t.blocks}, {"bytes", t.bytes}}},
-                     {"by_what", groups_json(report.survey.by_what, report)},
-                     {"pinned",
-                      {{"pages", report.survey.pinned.pages},
-                       {"bytes", report.survey.pinned.bytes},
-                       {"groups", groups_json(report.survey.pinned.groups, report)}}},
-                     {"unreachable",
-                      {{"blocks", report.survey.unreachable_blocks},
-                       {"bytes", report.survey.unreachable_bytes},
-                       {"groups", groups_json(report.survey.unreachable, report)}}},
-                     {"remarks", image.remarks},
-                     {"broken", report.heaps->broken}};
+  nlohmann::json all{
+      {"process", image.process},
+      {"command", image.command},
+      {"threads", image.threads().size()},
+      {"in_use", {{"blocks", t.blocks}, {"bytes", t.bytes}}},
+      {"by_what", groups_json(report.survey.by_what, report)},
+      {"pinned",
+       {{"bytes", pinned_bytes(report)}, {"groups", groups_json(report.survey.pinning, report)}}},
+      {"unreachable",
+       {{"blocks", report.survey.unreachable_blocks},
+        {"bytes", report.survey.unreachable_bytes},
+        {"groups", groups_json(report.survey.unreachable, report)}}},
+      {"remarks", image.remarks},
+      {"broken", report.heaps->broken}};
   for (const auto& [part, adds] : memory_lines(report))
     all["memory"][part.key] =
         adds ? static_cast<std::int64_t>(part.bytes) : -static_cast<std::int64_t>(part.bytes);
@@ -367,9 +353,7 @@ nlohmann::json image_json(const image_report& report) {
                             {"name", heap.name},
                             {"blocks", heap.blocks},
                             {"bytes", heap.bytes}});
-  for (const class_blocks& f : report.heaps->classes)
-    all["by_size"].push_back(
-        {{"block_size", f.block_size}, {"blocks", f.live}, {"bytes", f.live_bytes}});
+  all.update(pages_json(report));
   return all;
 }
 

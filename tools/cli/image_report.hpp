@@ -9,6 +9,7 @@
 #include "tools/image/memory_image.hpp"
 #include "tools/inspect/address_answer.hpp"
 #include "tools/inspect/heap_reader.hpp"
+#include "tools/inspect/memory_parts.hpp"
 #include "tools/inspect/survey.hpp"
 #include "tools/trace/call_names.hpp"
 
@@ -18,6 +19,7 @@ struct image_report {
   std::string path;  // of the core; empty: a process
   const image::memory_image* image = nullptr;
   const inspect::heap_contents* heaps = nullptr;
+  inspect::page_map pages;
   inspect::survey survey;
   trace::call_names* calls = nullptr;
   double pause_ms = 0;  // that the process stood still

@@ -48,9 +48,12 @@ struct mapping {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   bool writable = false;
-  std::string path;           ///< of the file; empty: none
-  std::uint64_t offset = 0;   ///< where the stretch begins in the file
-  bool rest_is_zero = false;  ///< bytes that were not kept were never written to
+  std::string path;            ///< of the file; empty: none
+  std::uint64_t offset = 0;    ///< where the stretch begins in the file
+  bool rest_is_zero = false;   ///< bytes that were not kept were never written to
+  bool is_closed = false;      ///< it may not be read
+  std::uint64_t resident = 0;  ///< bytes in memory, as the system counts them; of a core 0
+  std::uint64_t swapped = 0;   ///< the same, in no memory
 };
 
 /// What the system says of a process's memory, in bytes.

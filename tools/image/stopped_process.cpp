@@ -147,38 +147,30 @@ void add_held_threads(pid_t pid, memory_image& image) {
   }
 }
 
+/// Effects: adds them, with what the system counts in each.
 void add_mappings(pid_t pid, memory_image& image) {
-  const auto all = trace::mappings_of(pid);
+  const auto all = trace::mappings_of(pid, trace::mapping_detail::counts);
   if (!all) refuse(pid, errno, "its mappings");
+  memory_counts counts;
   for (const trace::process_mapping& each : *all) {
     mapping m;
     m.begin = each.begin;
     m.end = each.end;
     m.offset = each.offset;
     const bool is_private = each.rights.ends_with('p');
+    const bool is_closed = !each.rights.starts_with('r');
     m.writable = each.rights[1] == 'w' && is_private;
+    m.is_closed = is_closed;
     if (each.path.starts_with('/')) m.path = each.path;
-    m.rest_is_zero = m.path.empty() && is_private && each.rights.starts_with('r') &&
-                     !each.path.starts_with("[v");
+    m.rest_is_zero = m.path.empty() && is_private && !is_closed && !each.path.starts_with("[v");
+    m.resident = each.resident;
+    m.swapped = each.swapped;
     image.add_mapping(std::move(m));
+    counts.resident += each.resident;
+    counts.anonymous += each.anonymous;
+    counts.swapped += each.swapped;
+    if (is_closed && is_private) counts.closed += each.anonymous + each.swapped;
   }
-}
-
-/// Effects: fills in what the system counts, where it does (since Linux 4.14).
-void add_counts(pid_t pid, memory_image& image) {
-  std::ifstream file(place(pid, "smaps_rollup"));
-  memory_counts counts;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t kib = 0;
-    if (!(words >> name >> kib)) continue;
-    if (name == "Rss:") counts.resident = kib << 10;
-    if (name == "Anonymous:") counts.anonymous = kib << 10;
-    if (name == "Swap:") counts.swapped = kib << 10;
-  }
-  if (counts.resident == 0) return;
-  counts.closed = trace::process_memory(pid, 0).closed_bytes();
   image.counts = counts;
 }
 
@@ -310,7 +302,6 @@ process_copy copy_process(pid_t pid) {
   const auto begin = std::chrono::steady_clock::now();
   const auto look = [&] {
     add_mappings(pid, copy.image);
-    add_counts(pid, copy.image);
     places = own_pages(pid);
     copy.bytes = bytes_of(places);
     if (copy.bytes > room.bytes().size())

@@ -212,7 +212,8 @@ class library_reader {
     if (range_.top > number(at, l.of_range.run_of.committed).value_or(0) / sizeof(std::uint32_t))
       return tell("the range at {:#x}: its table of runs is shorter than its {} pages", range_.base,
                   range_.top);
-    to_.own.push_back({range_.base, range_.base + (range_.pages << l.page_shift)});
+    to_.own.push_back({range_.base, address_of(range_.pages)});
+    to_.unused.push_back({address_of(range_.top), address_of(range_.pages)});
     const auto add_table = [&](const detail::image_table& table) {
       const std::uint64_t begin = number(at, table.entries).value_or(0);
       to_.own.push_back({begin, begin + number(at, table.committed).value_or(0)});

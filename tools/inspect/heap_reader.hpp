@@ -62,7 +62,8 @@ struct heap_contents {
   std::vector<std::uint64_t> cached;       ///< blocks in the caches of threads, sorted
   std::vector<std::uint64_t> stashed;      ///< the same of stashes
   std::vector<trace::address_range>
-      own;                            ///< the heaps' pages and tables, sorted: no roots are there
+      own;  ///< the heaps' pages and tables, sorted: no roots are there
+  std::vector<trace::address_range> unused;  ///< pages of these that were in no run yet
   std::vector<std::string> broken;    ///< which law does not hold, and where; each a sentence
   std::uint64_t broken_left_out = 0;  ///< of these sentences
 };

@@ -13,8 +13,7 @@ namespace ashlar::inspect {
 namespace {
 
 constexpr std::uint64_t word = sizeof(std::uint64_t);
-constexpr std::uint64_t page_bytes = 4096;  // as findings count them
-constexpr std::size_t looked_at = 512;      // bytes of a block tell what is in it
+constexpr std::size_t looked_at = 512;  // bytes of a block tell what is in it
 constexpr std::size_t words_asked = 16;
 constexpr std::size_t text_min = 4;
 constexpr std::size_t examples_max = 3;
@@ -165,52 +164,14 @@ std::vector<block_group> groups_by_what(const image::memory_image& image,
   return std::move(groups).sorted();
 }
 
-pinned_pages find_pinned(const image::memory_image& image, const heap_contents& heaps,
-                         file_symbols& names) {
-  const std::vector<trace::address_range> kept = image.kept();
-  pinned_pages all;
-  std::vector<std::uint64_t> pinned(heaps.live.size());  // bytes, by block
-  struct part {
-    std::size_t block;
-    std::uint64_t bytes;
-  };
-  std::vector<part> parts;  // of blocks, in the page at `page`
-  std::uint64_t page = 0;
-  auto resident = kept.begin();
-  const auto close_page = [&] {
-    std::uint64_t live = 0;
-    for (const part& each : parts) live += each.bytes;
-    while (resident != kept.end() && resident->end <= page) ++resident;
-    if (live != 0 && live * 4 < page_bytes && resident != kept.end() && resident->begin <= page) {
-      std::uint64_t rest = page_bytes - live;
-      ++all.pages;
-      all.bytes += rest;
-      for (const part& each : parts) {
-        const std::uint64_t share = rest * each.bytes / live;
-        pinned[each.block] += share;
-        rest -= share;
-        live -= each.bytes;
-      }
-    }
-    parts.clear();
-  };
-  for (std::size_t i = 0; i < heaps.live.size(); ++i) {
-    const trace::held_block& block = heaps.live[i];
-    if (heaps.runs[block.stack].block_size == 0) continue;
-    const std::uint64_t end = block.address + block.size;
-    for (std::uint64_t at = block.address; at < end; at = page + page_bytes) {
-      if (const std::uint64_t its_page = at / page_bytes * page_bytes; its_page != page) {
-        close_page();
-        page = its_page;
-      }
-      parts.push_back({i, std::min(end, page + page_bytes) - at});
-    }
-  }
-  close_page();
+std::vector<block_group> pinning_groups(const image::memory_image& image,
+                                        const heap_contents& heaps, const page_map& pages,
+                                        file_symbols& names) {
   grouping groups(heaps.known, true);
-  for (std::size_t i = 0; i < pinned.size(); ++i)
-    if (pinned[i] != 0)
-      groups.add(heaps.live[i], content_of(image, heaps.live[i], names), pinned[i]);
+  for (const page_map::pinned_share& each : pages.pinned) {
+    const trace::held_block& block = heaps.live[each.block];
+    groups.add(block, content_of(image, block, names), each.bytes);
+  }
   // A sample has pages of its own, and pins none. But it tells whose such blocks are.
   for (const known_block& known : heaps.known.all) {
     if (!known.is_sample || known.made.stack == 0) continue;
@@ -218,8 +179,7 @@ pinned_pages find_pinned(const image::memory_image& image, const heap_contents& 
     if (block != nullptr)
       groups.add_site(*block, content_of(image, *block, names), known.made.stack);
   }
-  all.groups = std::move(groups).sorted();
-  return all;
+  return std::move(groups).sorted();
 }
 
 void find_unreachable_groups(const image::memory_image& image, heap_contents& heaps,

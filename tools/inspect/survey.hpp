@@ -9,6 +9,7 @@
 #include "tools/image/memory_image.hpp"
 #include "tools/inspect/file_symbols.hpp"
 #include "tools/inspect/heap_reader.hpp"
+#include "tools/inspect/memory_parts.hpp"
 
 namespace ashlar::inspect {
 
@@ -30,19 +31,10 @@ struct block_group {
   std::vector<group_site> sites;  ///< that are known, those of most blocks first
 };
 
-/// Pages of slabs that are in memory, and less than a quarter of which is in use. The rest of them
-/// is pinned: no page leaves before its last block. Blocks share a page's pinned bytes by their own.
-/// The sites of a group are those of samples of the same kind.
-struct pinned_pages {
-  std::uint64_t pages = 0;
-  std::uint64_t bytes = 0;          ///< that are pinned
-  std::vector<block_group> groups;  ///< by what and by block size; `bytes` are pinned ones
-};
-
 /// The groups with the most bytes first.
 struct survey {
   std::vector<block_group> by_what;
-  pinned_pages pinned;
+  std::vector<block_group> pinning;  ///< by what and by block size; bytes are those that are pinned
   std::vector<block_group> unreachable;  ///< by what and by block size
   std::uint64_t unreachable_blocks = 0;
   std::uint64_t unreachable_bytes = 0;
@@ -56,9 +48,12 @@ using root_words = std::vector<std::uint64_t>;
                                                       const heap_contents& heaps,
                                                       file_symbols& names);
 
-/// Returns: the pages that few blocks keep. O(blocks).
-[[nodiscard]] pinned_pages find_pinned(const image::memory_image& image, const heap_contents& heaps,
-                                       file_symbols& names);
+/// Returns: the blocks of hollow pages, in groups by what and by block size. Their bytes are what they
+/// pin: no page leaves before its last block. Their sites are also those of samples of the same kind.
+/// O(blocks of hollow pages).
+[[nodiscard]] std::vector<block_group> pinning_groups(const image::memory_image& image,
+                                                      const heap_contents& heaps,
+                                                      const page_map& pages, file_symbols& names);
 
 /// Effects: fills in what no pointer leads to, from the registers, the stacks, the writable
 /// mappings outside of the heap, and `more`. `heaps` is as before when it returns. O(words *

@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -74,11 +76,22 @@ class page_table {
 
 }  // namespace
 
-std::optional<std::vector<process_mapping>> mappings_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/maps", pid));
+std::optional<std::vector<process_mapping>> mappings_of(pid_t pid, mapping_detail detail) {
+  std::ifstream file(
+      fmt::format("/proc/{}/{}", pid, detail == mapping_detail::counts ? "smaps" : "maps"));
   if (!file) return std::nullopt;
   std::vector<process_mapping> all;
   for (std::string line; std::getline(file, line);) {
+    if (line[0] >= 'A' && line[0] <= 'Z') {  // a count of the mapping before
+      const auto count = [&](std::string_view name, std::uint64_t& to) {
+        if (line.starts_with(name)) to = std::strtoull(&line[name.size()], nullptr, 10) << 10;
+      };
+      if (all.empty()) continue;
+      count("Rss:", all.back().resident);
+      count("Anonymous:", all.back().anonymous);
+      count("Swap:", all.back().swapped);
+      continue;
+    }
     process_mapping m;
     char rights[5] = {};
     int path = 0;
@@ -111,19 +124,6 @@ std::vector<address_range> process_memory::places_of_pointers() {
     pages.add_own_pages({each.begin, each.end}, places);
   }
   return places;
-}
-
-std::uint64_t process_memory::closed_bytes() {
-  constexpr std::uint64_t longest = std::uint64_t{1} << 30;  // a longer one is only reserved
-  page_table pages(pid_);
-  std::vector<address_range> places;
-  for (const process_mapping& each : mappings_of(pid_).value_or(std::vector<process_mapping>()))
-    if (!each.rights.starts_with('r') && each.rights.ends_with('p') &&
-        each.end - each.begin <= longest)
-      pages.add_own_pages({each.begin, each.end}, places);
-  std::uint64_t bytes = 0;
-  for (const address_range& each : places) bytes += each.end - each.begin;
-  return bytes;
 }
 
 std::size_t process_memory::read(std::uint64_t address, std::span<std::uint64_t> to) {

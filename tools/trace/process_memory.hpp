@@ -20,9 +20,16 @@ struct process_mapping {
   std::uint64_t offset = 0;  ///< in the file
   std::string rights;        ///< "r-xp"
   std::string path;          ///< empty: none; "[vdso]"
+  // Bytes, where they are counted.
+  std::uint64_t resident = 0;   ///< in memory
+  std::uint64_t anonymous = 0;  ///< of these, what no file has
+  std::uint64_t swapped = 0;    ///< in no memory
 };
-/// Returns: those of a process, in order; nothing where the system refuses, and errno says why.
-[[nodiscard]] std::optional<std::vector<process_mapping>> mappings_of(pid_t pid);
+enum class mapping_detail : std::uint8_t { places, counts };
+/// Returns: those of a process, in order; nothing where the system refuses, and errno says why. With
+/// counts the system looks at each page.
+[[nodiscard]] std::optional<std::vector<process_mapping>> mappings_of(
+    pid_t pid, mapping_detail detail = mapping_detail::places);
 
 /// Of a process that waits. It needs the right to trace that process, which its ancestor of the
 /// same user has. Throws: std::system_error, where the system refuses.
@@ -36,9 +43,6 @@ class process_memory final : public program_memory {
   /// heap. Pages that other processes share are left out, and so is what a file holds as well.
   /// Throws: std::runtime_error, too, for a process with a mapping of more than 256 GiB.
   [[nodiscard]] std::vector<address_range> places_of_pointers() override;
-  /// Returns: the bytes of pages that are the same but may not be read, as behind mprotect. Throws:
-  /// std::system_error.
-  [[nodiscard]] std::uint64_t closed_bytes();
   std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override;
 
  private:

@@ -119,10 +119,11 @@ int look_into(const image::memory_image& image, const look_options& options,
     fmt::print("{}", render_blocks(image, heaps, names));
     return status;
   }
-  image_report report{path, &image, &heaps, {}, &calls, pause_ms};
+  image_report report{path, &image, &heaps, {}, {}, &calls, pause_ms};
   if (!options.unreachable) {
+    report.pages = inspect::map_pages(image, heaps);
     report.survey.by_what = inspect::groups_by_what(image, heaps, names);
-    report.survey.pinned = inspect::find_pinned(image, heaps, names);
+    report.survey.pinning = inspect::pinning_groups(image, heaps, report.pages, names);
   }
   inspect::find_unreachable_groups(image, heaps, roots, names, report.survey);
   print_report(
