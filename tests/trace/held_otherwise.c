@@ -57,6 +57,17 @@ int main(int count, char** words) {
     }
     memset(map(20 * mib), 1, 20 * mib);
     waitpid(child, NULL, 0);
+  } else if (strcmp(what, "shared") == 0) {
+    memset(map(40 * mib), 1, 40 * mib);
+    for (int i = 0; i < 2; ++i) {
+      if (fork() != 0) continue;
+      free(malloc(100));
+      memset(map(10 * mib), 1, 10 * mib);
+      usleep(300000);
+      exit(0);
+    }
+    while (wait(NULL) > 0) {
+    }
   } else if (strcmp(what, "killed") == 0) {
     memset(map(50 * mib), 1, 50 * mib);
     usleep(300000);

@@ -133,6 +133,17 @@ TEST_F(Memory, OfAForkedProcessIsItsOwn) {
   expect_near(mapped[1], 61 * mib, 2 * mib);  // a block of its parent's is not known to be malloc's
 }
 
+TEST_F(Memory, OfATreeHasWhatProcessesShareOnce) {
+  EXPECT_EQ(finish(start({"record", "-o", "run.atree", "--", program, "shared"})).exit_status(), 0);
+  const json together = report_of("run.atree")["tree"]["memory_together"];
+  EXPECT_EQ(together["processes"], 3);
+  expect_near(together["resident_bytes"], 3 * 40 * mib + 2 * 10 * mib, 12 * mib);
+  expect_near(together["proportional_bytes"], 40 * mib + 2 * 10 * mib, 8 * mib);
+  has(text_of("run.atree"), " MiB of 3 processes together, at ");
+  EXPECT_EQ(finish(start({"record", "-o", "run.atree", "--", program, "killed"})).signal(), 9);
+  lacks(text_of("run.atree"), "PSS");
+}
+
 TEST_F(Memory, OfAProgramThatIsKilledWasSeenBefore) {
   const auto result = finish(start({"record", "--", program, "killed"}));
   EXPECT_EQ(result.signal(), 9);

@@ -129,6 +129,13 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
   text += labelled_line(
       "peak", fmt::format("at most {} of all together, at {} s", format_bytes(tree.peak_bytes()),
                           format_seconds(tree.peak_seconds())));
+  if (tree.memory.processes > 1)
+    text += labelled_line(
+        "peak RSS",
+        fmt::format("{} of {} processes together, at {} s; PSS {} (shared pages divided)",
+                    format_bytes(tree.memory.resident_bytes), format_count(tree.memory.processes),
+                    format_seconds(tree.memory.seconds),
+                    format_bytes(tree.memory.proportional_bytes)));
   text += labelled_line("at the end", format_bytes(held));
   std::vector<std::size_t> listed = places_by_bytes(tree);
   std::erase_if(listed, [&](std::size_t place) {

@@ -142,6 +142,10 @@ recording_index index_from(const nlohmann::json& json) {
   index.seconds = json.at("seconds").get<double>();
   for (const nlohmann::json& sum : json.at("bytes_over_time"))
     index.bytes_over_time.push_back(sum.get_ref<const nlohmann::json::number_unsigned_t&>());
+  if (const auto found = json.find("memory_together"); found != json.end())
+    index.memory = {found->at("seconds").get<double>(), files::count_at(*found, "processes"),
+                    files::count_at(*found, "resident_bytes"),
+                    files::count_at(*found, "proportional_bytes")};
   for (const nlohmann::json& process : json.at("processes"))
     index.processes.push_back(process_from(process));
   return index;
@@ -258,6 +262,11 @@ nlohmann::json index_json(const recording_index& index) {
           {"peak_bytes_at_most", index.peak_bytes()},
           {"peak_seconds", index.peak_seconds()},
           {"bytes_over_time", index.bytes_over_time},
+          {"memory_together",
+           {{"seconds", index.memory.seconds},
+            {"processes", index.memory.processes},
+            {"resident_bytes", index.memory.resident_bytes},
+            {"proportional_bytes", index.memory.proportional_bytes}}},
           {"processes", processes}};
 }
 

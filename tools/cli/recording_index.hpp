@@ -55,6 +55,13 @@ struct recording_index {
   // The most that lived in each of equal stretches of time, summed over the processes: so no moment
   // of the stretch had more.
   std::vector<std::uint64_t> bytes_over_time;
+  // What was in memory of all of them together when that was most; resident 0: nobody looked.
+  struct together {
+    double seconds = 0;
+    std::uint64_t processes = 0;  // that ran then
+    std::uint64_t resident_bytes = 0;
+    std::uint64_t proportional_bytes = 0;  // pages of several are divided among them
+  } memory;
   std::string warning;  // what it lacks; empty: nothing
 
   [[nodiscard]] std::uint64_t peak_bytes() const;  // the most of bytes_over_time

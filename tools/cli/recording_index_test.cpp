@@ -77,6 +77,11 @@ TEST(RecordingIndex, WhatIsWrittenIsRead) {
   folder_of_two of;
   of.index.processes[1].images.push_back({"/usr/bin/d", {}});
   of.index.processes[1].exit_status = 3;
+  of.index.memory = {0.5, 2, 300, 200};
+  nlohmann::json older = index_json(of.index);
+  older.erase("memory_together");
+  of.write_index(older);
+  EXPECT_EQ(read_index(of.folder.path()).memory.processes, 0u);
   of.write_index(index_json(of.index));
   const recording_index read = read_index(of.folder.path());
   EXPECT_EQ(index_json(read), index_json(of.index));
@@ -127,7 +132,8 @@ TEST(RecordingIndex, TracesOfSeveralRecordingsAreNotOneTree) {
 TEST(RecordingIndex, WhatIsDamagedIsNamed) {
   const folder_of_two of;
   const nlohmann::json whole = index_json(of.index);
-  for (const char* name : {"schema", "command", "seconds", "bytes_over_time", "processes"}) {
+  for (const char* name :
+       {"schema", "command", "seconds", "bytes_over_time", "memory_together", "processes"}) {
     nlohmann::json damaged = whole;
     damaged[name] = nlohmann::json::array({-1.5e40});
     of.write_index(damaged);

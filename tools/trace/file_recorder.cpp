@@ -120,13 +120,18 @@ void file_recorder::look_at_memory() {
   if (time < look_due_) return;
   if (progress_.size() < processes().size()) progress_.resize(processes().size());
   std::size_t looked_at = 0;
+  std::uint64_t resident = 0;
+  std::vector<std::uint32_t> seen;
   for (const auto& p : processes()) {
     progress& so_far = progress_[p->index];
     if (p->ended || was_replaced(*p) || so_far.is_over || !is_described(*p) || is_skipped(*p))
       continue;
-    so_far.memory.look(p->pid, now(), memory_seen(*p));
+    const std::uint64_t its = so_far.memory.look(p->pid, now(), memory_seen(*p));
+    resident += its;
+    if (its != 0) seen.push_back(p->pid);
     ++looked_at;
   }
+  if (tree_ && !seen.empty()) tree_->look(seen, resident, now());
   look_due_ = time + each * (looked_at / most + 1);
 }
 

@@ -45,12 +45,6 @@ class process_file {
   int file_;
 };
 
-std::chrono::nanoseconds processor_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
 }  // namespace
 
 memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t peak) {
@@ -76,13 +70,36 @@ memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t pea
 // Growth by a quarter is always worth a look: a process that grows to a gigabyte has some thirty.
 // Growth by a sixteenth is, and any where it has come to rest, while looks take a twentieth of a
 // processor at most; less is while they take a hundredth.
-bool memory_looks::is_due(std::uint64_t resident, clock::duration passed) const {
+bool costly_looks::is_due(std::uint64_t resident) {
   constexpr std::uint64_t little = 64u << 10;
-  if (!is_known_) return true;
-  if (resident > sampled_ + sampled_ / 4 + little) return true;
-  if (resident <= sampled_ + little) return false;
-  const bool is_much = resident > sampled_ + sampled_ / 16 || resident == before_;
-  return spent_ * (is_much ? 20 : 100) < passed;
+  const auto now = clock::now();
+  if (begun_ == clock::time_point{}) begun_ = now;
+  const std::uint64_t before = std::exchange(before_, resident);
+  if (seen_ == 0 || resident > seen_ + seen_ / 4 + little) return true;
+  if (resident <= seen_ + little) return false;
+  const bool is_much = resident > seen_ + seen_ / 16 || resident == before;
+  return spent_ * (is_much ? 20 : 100) < now - begun_;
+}
+
+std::chrono::nanoseconds costly_looks::processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+void tree_looks::look(const std::vector<std::uint32_t>& pids, std::uint64_t resident,
+                      std::uint64_t time) {
+  if (!looks_.is_due(resident)) return;
+  looks_.take(resident, [&] {
+    memory_together now{time, pids.size(), 0, 0};
+    for (const std::uint32_t pid : pids) {
+      const std::string text = process_file(pid, "smaps_rollup").text();
+      now.resident += kib_behind(text, "\nRss:") << 10;
+      now.proportional += kib_behind(text, "\nPss:") << 10;
+    }
+    if (now.resident > most_.resident && now.proportional != 0) most_ = now;
+    return true;
+  });
 }
 
 void memory_looks::add_sample(std::uint64_t time, std::uint64_t resident, std::uint64_t peak) {
@@ -104,28 +121,28 @@ bool memory_looks::look_at_mappings(std::uint32_t pid, std::uint64_t time) {
   return true;
 }
 
-void memory_looks::look(std::uint32_t pid, std::uint64_t time, std::atomic<std::uint64_t>& seen) {
-  if (tries_ == tries_max) return;
+std::uint64_t memory_looks::look(std::uint32_t pid, std::uint64_t time,
+                                 std::atomic<std::uint64_t>& seen) {
+  if (tries_ == tries_max) return 0;
   const std::string text = process_file(pid, "statm").text();
   const std::uint64_t resident =
       number_at(std::string_view(text).substr(std::min(text.find(' '), text.size()))) *
       static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  if (resident == 0) return;  // it has ended
-  const auto now = clock::now();
-  if (begun_ == clock::time_point{}) begun_ = now;
-  if (is_due(resident, now - begun_)) {
-    const clock::duration before = processor_time();
-    if (look_at_mappings(pid, time)) {
-      is_known_ = true;
-      sampled_ = resident;
-      seen.store(resident, std::memory_order_relaxed);
-    } else {
-      tries_ += is_known_ ? 0 : 1;
-    }
-    spent_ += processor_time() - before;
+  if (resident == 0) return 0;  // it has ended
+  if (with_mappings_.is_due(resident)) {
+    with_mappings_.take(resident, [&] {
+      const bool is_seen = look_at_mappings(pid, time);
+      is_known_ = is_known_ || is_seen;
+      if (is_seen)
+        seen.store(resident, std::memory_order_relaxed);
+      else
+        tries_ += is_known_ ? 0 : 1;
+      return is_seen;
+    });
   }
-  before_ = resident;
-  if (is_known_) add_sample(time, resident, 0);
+  if (!is_known_) return 0;
+  add_sample(time, resident, 0);
+  return resident;
 }
 
 void memory_looks::add(memory_look look) {

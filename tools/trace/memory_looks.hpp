@@ -25,34 +25,73 @@ class memory_map;
 /// Returns: what a table of a process's memory says. `peak`: 0 where nobody knows it.
 memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t peak);
 
+/// Says when a look that takes long is worth its time: at growth that is large, and at less where such
+/// looks take little of a processor. Not thread-safe.
+class costly_looks {
+ public:
+  /// `resident`: now. Requires: it is asked at each sample.
+  [[nodiscard]] bool is_due(std::uint64_t resident);
+  /// Effects: looks; where that returns true, `resident` was seen. The time counts.
+  template <class Look>
+  void take(std::uint64_t resident, Look look) {
+    const std::chrono::nanoseconds before = processor_time();
+    if (look()) seen_ = resident;
+    spent_ += processor_time() - before;
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static std::chrono::nanoseconds processor_time();
+
+  std::uint64_t seen_ = 0;    // by the last look
+  std::uint64_t before_ = 0;  // what the sample before said
+  clock::time_point begun_;
+  clock::duration spent_{};
+};
+
+/// What the processes of a tree had in memory together, at one moment.
+struct memory_together {
+  std::uint64_t time = 0;
+  std::uint64_t processes = 0;
+  std::uint64_t resident = 0;      ///< bytes: the sum of all, so a page of several counts as often
+  std::uint64_t proportional = 0;  ///< bytes: each page is divided among all that have it (PSS)
+};
+
+/// Finds the moment when that was most. It takes the recorder some 5 ms for each GiB. Not thread-safe.
+class tree_looks {
+ public:
+  /// Effects: looks at these processes, if that is worth its time. `resident`: of all of them.
+  void look(const std::vector<std::uint32_t>& pids, std::uint64_t resident, std::uint64_t time);
+  [[nodiscard]] const memory_together& most() const { return most_; }
+
+ private:
+  costly_looks looks_;
+  memory_together most_;
+};
+
 /// Of one image of a process: what was seen, and what of it is not written yet. It keeps few looks
 /// with mappings, and of the samples those that differ from the one before. Not thread-safe.
 class memory_looks {
  public:
   /// Effects: looks at the process. `time`: now. `seen`: becomes the bytes of the last look with
-  /// mappings. Where the system does not show the process, nothing happens.
-  void look(std::uint32_t pid, std::uint64_t time, std::atomic<std::uint64_t>& seen);
+  /// mappings. Where the system does not show the process, nothing happens. Returns: the bytes that it
+  /// has in memory; 0: nobody knows.
+  std::uint64_t look(std::uint32_t pid, std::uint64_t time, std::atomic<std::uint64_t>& seen);
   /// Effects: takes a look that the process had at itself.
   void add(memory_look look);
   /// Returns: what is to be written now. `is_end`: nothing follows.
   std::vector<memory_look> take(bool is_end);
 
  private:
-  using clock = std::chrono::steady_clock;
-
-  bool is_due(std::uint64_t resident, clock::duration passed) const;
   void add_sample(std::uint64_t time, std::uint64_t resident, std::uint64_t peak);
   /// Returns: false where that is not the process, or cannot be seen.
   bool look_at_mappings(std::uint32_t pid, std::uint64_t time);
 
   static constexpr unsigned tries_max = 3;
 
-  unsigned tries_ = 0;         // looks in which the recorder's memory was not found
-  bool is_known_ = false;      // it was: this is the process
-  std::uint64_t sampled_ = 0;  // by the last look with mappings, as a sample says it
-  std::uint64_t before_ = 0;   // what the sample before said
-  clock::time_point begun_;
-  clock::duration spent_{};
+  unsigned tries_ = 0;     // looks in which the recorder's memory was not found
+  bool is_known_ = false;  // it was: this is the process
+  costly_looks with_mappings_;
   std::vector<memory_look> samples_;
   std::uint64_t last_sample_ = 0;
   std::optional<memory_look> most_;  // with mappings, not written

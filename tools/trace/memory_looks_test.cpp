@@ -46,9 +46,23 @@ TEST(MemoryLooks, SeesNothingOfAProcessThatIsNotRecorded) {
   memory_looks looks;
   std::atomic<std::uint64_t> seen{0};
   for (std::uint64_t i = 0; i < 10; ++i)
-    looks.look(static_cast<std::uint32_t>(::getpid()), i, seen);
+    EXPECT_EQ(looks.look(static_cast<std::uint32_t>(::getpid()), i, seen), 0u);
   EXPECT_TRUE(looks.take(true).empty());
   EXPECT_EQ(seen, 0u);
+}
+
+TEST(MemoryLooks, OfATreeAreThoseThatSeeMost) {
+  const std::vector<std::uint32_t> pids(2, static_cast<std::uint32_t>(::getpid()));
+  tree_looks looks;
+  looks.look(pids, mib, 7);
+  const memory_together first = looks.most();
+  EXPECT_EQ(first.time, 7u);
+  EXPECT_EQ(first.processes, 2u);
+  EXPECT_GT(first.proportional, 0u);
+  EXPECT_LE(first.proportional, first.resident);
+  looks.look(pids, mib / 2, 8);  // less: nobody looks
+  looks.look({}, 2 * mib, 9);    // processes that are gone
+  EXPECT_EQ(looks.most().time, 7u);
 }
 
 TEST(MemoryLooks, AddUpWhatIsSmallByKind) {

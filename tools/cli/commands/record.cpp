@@ -182,6 +182,8 @@ recording_index index_of(trace::file_recorder& recorder, const record_options& o
   index.started = started;
   index.command = options.command;
   index.seconds = outcome.wall_seconds;
+  const trace::memory_together& most = recorder.most_together();
+  index.memory = {seconds(most.time), most.processes, most.resident, most.proportional};
   for (const trace::process_history& history : recorder.histories()) {
     recorded_process p;
     p.pid = history.pid;
@@ -236,6 +238,7 @@ int record_tree(const record_options& options) {
   trace::file_recorder recorder(recording_with(options, files),
                                 [&](std::uint32_t pid) { return files.open(pid); });
   recorder.record_only(options.only);
+  recorder.look_at_tree();
   const auto started = static_cast<std::uint64_t>(std::time(nullptr));
   const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
   const auto kept = [&] {
