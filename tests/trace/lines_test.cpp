@@ -255,7 +255,7 @@ TEST_F(Leaks, EachPlantedLeakIsListedWithItsLineTheLargestFirst) {
   EXPECT_EQ(deep["blocks_at_end"], 1);
   EXPECT_EQ(site_at(sites, line_of("order"))["blocks_at_end"], 30);
   const std::string text = said("err");
-  has(text, "4.9 KiB in 1 block, of 1 in all\n");
+  has(text, "4.9 KiB in 1 block unreachable, of 1 in all\n");
   has(text, line_of("deep") + "\n");
   EXPECT_EQ(files(), words{"leaks.json"}) << "the trace is gone";
   EXPECT_TRUE(left_nothing_behind());
@@ -308,13 +308,13 @@ TEST_F(Lines, ATraceWithoutStacksSaysHowToGetThem) {
   has(done({"report", "--text", "run.atrace"}), "ashlar record --stacks");
 }
 
-// ---- which of the blocks that a program holds no pointer leads to: `ashlar leaks --unreachable`
+// ---- which of the blocks that a program holds no pointer leads to
 
 class Unreachable : public CommandInFolder {
  protected:
   // Returns: of each process that is listed what it holds.
   json processes(words options, const std::string& how = "exit") {
-    options.insert(options.begin(), {"leaks", "--unreachable", "--json=leaks.json"});
+    options.insert(options.begin(), {"leaks", "--json=leaks.json"});
     options.insert(options.end(), {"--", ASHLAR_TEST_LOST, how});
     done(options);
     return json::parse(read_file(path("leaks.json")))["processes"];
@@ -370,15 +370,23 @@ TEST_F(Unreachable, AProgramThatDoesNotExitHasAllOfItListed) {
 }
 
 TEST_F(Unreachable, TheLimitIsOfWhatIsListed) {
-  done({"leaks", "--unreachable", "--fail-above", "4MiB", "--", ASHLAR_TEST_LOST});
-  done({"leaks", "--unreachable", "--fail-above", "3MiB", "--", ASHLAR_TEST_LOST}, 1);
+  done({"leaks", "--fail-above", "4MiB", "--", ASHLAR_TEST_LOST});
+  done({"leaks", "--fail-above", "3MiB", "--", ASHLAR_TEST_LOST}, 1);
   has(said("err"), "3.0 MiB unreachable at the end, more than 3.0 MiB");
-  done({"leaks", "--unreachable", "--fail-above", "0", "--", "/bin/true"});
+  done({"leaks", "--fail-above", "0", "--", "/bin/true"});
 }
 
-TEST_F(Unreachable, ATraceHasNoMemoryToLookInto) {
-  done({"leaks", "--unreachable", "--trace", "run.atrace"}, 2);
-  has(said("err"), "name the program instead of --trace");
+// A trace has no memory to look into.
+TEST_F(Unreachable, AllThatIsHeldIsListedOnRequestAndOfATrace) {
+  done({"leaks", "-o", "kept.atrace", "--", ASHLAR_TEST_LOST});
+  has(said("err"), " that a pointer leads to (--held lists all)\n");
+  const json lost = processes({});
+  const json held = processes({"--held"});
+  EXPECT_FALSE(held[0].contains("unreachable_blocks")) << held[0];
+  EXPECT_GT(held[0]["call_sites"].size(), lost[0]["call_sites"].size());
+  const std::string all = " blocks held at the end, the most bytes first:\n";
+  has(said("err"), all);
+  has(done({"leaks", "--trace", "kept.atrace"}), all);
 }
 
 }  // namespace

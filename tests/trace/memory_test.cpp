@@ -152,15 +152,13 @@ TEST_F(Memory, OfAProgramThatIsKilledWasSeenBefore) {
   expect_near(row(memory, "anonymous memory"), 50 * mib, mib);
 }
 
+// With a look for pointers at the end and without.
 TEST_F(Memory, IsTheFirstLineOfLeaksToo) {
-  const auto result = finish(start({"leaks", "--", program, "mapped"}));
-  EXPECT_TRUE(result.err.starts_with("ashlar: peak RSS 20")) << result.err;
-  has(result.err, "anonymous memory that malloc does not have");
-}
-
-TEST_F(Memory, AtTheEndOfAnUnreachableLookIsKnown) {
-  const auto result = finish(start({"leaks", "--unreachable", "--", program, "mapped"}));
-  EXPECT_TRUE(result.err.starts_with("ashlar: peak RSS 20")) << result.err;
+  for (const words& options : {words{"leaks"}, words{"leaks", "--held"}}) {
+    const auto result = finish(start(options + words{"--", program, "mapped"}));
+    EXPECT_TRUE(result.err.starts_with("ashlar: peak RSS 20")) << result.err;
+    has(result.err, "anonymous memory that malloc does not have");
+  }
 }
 
 TEST_F(Memory, IsBesideWhatTheControlGroupMayHave) {

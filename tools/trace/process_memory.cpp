@@ -113,6 +113,8 @@ std::vector<address_range> process_memory::places_of_pointers() {
   for (const process_mapping& each : *mappings) {
     // What is private and can be read. The system's own pages say that they are shared, or cannot be read.
     if (!each.rights.starts_with('r') || !each.rights.ends_with('p')) continue;
+    if (each.rights[1] == 'w' && each.path.find("/libc.so.") != std::string::npos)
+      c_library_ = {each.begin, each.end};
     if (each.path == "[stack]" && stack_begin_ > each.begin && stack_begin_ < each.end) {
       places.push_back({stack_begin_ / sizeof(std::uint64_t) * sizeof(std::uint64_t), each.end});
       continue;

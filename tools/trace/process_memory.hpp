@@ -43,11 +43,14 @@ class process_memory final : public program_memory {
   /// heap. Pages that other processes share are left out, and so is what a file holds as well.
   /// Throws: std::runtime_error, too, for a process with a mapping of more than 256 GiB.
   [[nodiscard]] std::vector<address_range> places_of_pointers() override;
+  /// Requires: places_of_pointers() was called.
+  [[nodiscard]] address_range data_of_c_library() override { return c_library_; }
   std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override;
 
  private:
   pid_t pid_;
   std::uint64_t stack_begin_;
+  address_range c_library_;
 };
 
 }  // namespace ashlar::trace

@@ -31,7 +31,9 @@ class search {
 
   void run() {
     if (blocks_.live.empty()) return;
-    for (const address_range& place : memory_.places_of_pointers()) look_at_roots(place);
+    const std::vector<address_range> places = memory_.places_of_pointers();
+    c_library_ = memory_.data_of_c_library();
+    for (const address_range& place : places) look_at_roots(place);
     while (!to_look_at_.empty()) {
       const held_block& next = blocks_.live[to_look_at_.back()];
       to_look_at_.pop_back();
@@ -72,7 +74,10 @@ class search {
       while (i < addresses_.size() && blocks_.live[i].address + blocks_.live[i].size < at + word)
         ++i;
       const bool is_in_block = i < addresses_.size() && addresses_[i] <= at;
-      if (!is_in_block && !blocks_.freed.has(at)) follow(value);
+      if (is_in_block || blocks_.freed.has(at)) return;
+      if (at - c_library_.begin < c_library_.end - c_library_.begin && is_behind_block(value))
+        return;
+      follow(value);
     });
   }
 
@@ -100,19 +105,34 @@ class search {
       follow(window_[static_cast<std::size_t>((at - window) / word)]);
   }
 
-  /// Effects: the block that `value` points into, if there is one, is reached.
-  void follow(std::uint64_t value) {
-    if (value < addresses_.front() || value >= end_of(blocks_.live.back())) return;
+  /// Returns: the number of the block that `value` points into; as many as there are: into none.
+  [[nodiscard]] std::size_t block_at(std::uint64_t value) const {
+    const std::size_t none = addresses_.size();
+    if (value < addresses_.front() || value >= end_of(blocks_.live.back())) return none;
     const auto above = std::ranges::upper_bound(addresses_, value);
     const auto i = static_cast<std::size_t>(above - addresses_.begin()) - 1;
-    if (value >= end_of(blocks_.live[i]) || reached_[i]) return;
+    return value < end_of(blocks_.live[i]) ? i : none;
+  }
+  /// Effects: the block that `value` points into, if there is one, is reached.
+  void follow(std::uint64_t value) {
+    const std::size_t i = block_at(value);
+    if (i == reached_.size() || reached_[i]) return;
     reached_[i] = true;
     to_look_at_.push_back(i);
+  }
+  /// Returns: whether the C library's malloc has what lies behind a block from `value` on, which is in
+  /// the block's last word: its block and 8 bytes are a multiple of 16, and 32 at least.
+  [[nodiscard]] bool is_behind_block(std::uint64_t value) const {
+    const std::size_t i = block_at(value);
+    if (i == addresses_.size()) return false;
+    const held_block& b = blocks_.live[i];
+    return value - b.address == std::max<std::uint64_t>((b.size + 23) / 16 * 16, 32) - 16;
   }
 
   const block_map& blocks_;
   program_memory& memory_;
   const sign_of_life& sign_;
+  address_range c_library_;
   std::vector<std::uint64_t> addresses_;  // of the blocks
   std::vector<bool> reached_;
   std::vector<std::size_t> to_look_at_;

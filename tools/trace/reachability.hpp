@@ -6,7 +6,8 @@
 //
 // The search is conservative, as a garbage collector's that knows no types is. A word points into a
 // block where its value is an address of the block. So a number that looks like such an address may
-// hide a leak. A pointer that the program keeps in another form (compressed, in a file, in a
+// hide a leak. Where malloc is the C library's own, a block's last word may be the begin of what lies
+// behind it, to which malloc has a pointer: that is no root. A pointer that the program keeps in another form (compressed, in a file, in a
 // register alone) makes a block look unreachable.
 #pragma once
 
@@ -34,6 +35,8 @@ class program_memory {
   /// Returns: where pointers may lie, blocks included, in the order of addresses. The bounds are
   /// multiples of a word.
   [[nodiscard]] virtual std::vector<address_range> places_of_pointers() = 0;
+  /// Returns: where the C library has its data, and in it the pointers of its malloc; empty: nowhere.
+  [[nodiscard]] virtual address_range data_of_c_library() { return {}; }
   /// Effects: copies words from `address` on. Returns: how many could be read.
   virtual std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) = 0;
   /// Returns: the words from `address` on that need not be copied; empty: they have to be read.

@@ -23,6 +23,8 @@ class test_memory final : public program_memory {
   std::uint64_t& operator[](std::uint64_t address) { return words_[address]; }
 
   std::vector<address_range> places_of_pointers() override { return places_; }
+  address_range data_of_c_library() override { return c_library; }
+  address_range c_library;
   std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override {
     std::size_t n = 0;
     for (; n < to.size() && address + 8 * n < readable_end_; ++n) {
@@ -50,6 +52,21 @@ block_map of(std::vector<held_block> live) {
   block_map map;
   map.live = std::move(live);
   return map;
+}
+
+// glibc's malloc has the begin of what is behind a block in the block's last word.
+TEST(Reachability, APointerOfMallocToWhatIsBehindABlockIsNoRoot) {
+  const block_map blocks =
+      of({{0x1000, 5000, 1}, {0x3000, 24, 1}, {0x4000, 40, 1}, {0x5000, 40, 1}});
+  test_memory memory({{0x8000, 0x9000}});
+  memory.c_library = {0x8000, 0x8800};
+  memory[0x8000] = 0x1000 + 4992;
+  memory[0x8008] = 0x3000 + 16;
+  memory[0x8010] = 0x4000 + 32;
+  memory[0x8018] = 0x5000 + 16;  // elsewhere in the block
+  EXPECT_EQ(lost(blocks, memory), (addresses{0x1000, 0x3000, 0x4000}));
+  memory[0x8800] = 0x3000 + 16;  // of somebody else
+  EXPECT_EQ(lost(blocks, memory), (addresses{0x1000, 0x4000}));
 }
 
 TEST(Reachability, AWordOutsideOfBlocksReachesTheBlockThatItPointsInto) {

@@ -1,5 +1,5 @@
-// tools/cli/commands/leaks.cpp: `ashlar leaks`: what a program still holds at its end, by call site.
-// Layer: cli.
+// tools/cli/commands/leaks.cpp: `ashlar leaks`: what a program has lost or still holds at its end, by
+// call site. Layer: cli.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -46,27 +46,27 @@ struct leak_options {
   std::uint32_t stack_depth = 64;
   std::uint64_t rows = 20;
   std::optional<std::uint64_t> fail_above;
-  bool children = false;     // the processes that the program starts, too
-  bool unreachable = false;  // only what no pointer leads to
-  std::string format;        // instead of our own JSON; empty: none
+  bool children = false;  // the processes that the program starts, too
+  bool held = false;      // also what a pointer leads to
+  std::string format;     // instead of our own JSON; empty: none
 };
 
 constexpr const char* leaks_footer =
-    R"(It lists what is held, the most bytes first, with the calls that asked for it. What is held at the
-end need not be lost: a program may have kept it on purpose, and a pointer to it. --unreachable lists
-what no pointer leads to. The program's standard streams are its own. The list is on standard error; of
---trace it is on standard output.
+    R"(It lists what is lost, the most bytes first, with the calls that asked for it: no pointer leads there
+when the program exits. What a program still keeps is in one line; --held lists that, too. A trace has no
+look at pointers, so --trace lists all that is held. The program's standard streams are its own. The list
+is on standard error; of --trace it is on standard output.
 
 Examples:
-  ashlar leaks --unreachable -- ./server --once
   ashlar leaks -- ./server --once
+  ashlar leaks --held -- ./server --once
   ashlar leaks --fail-above 64KiB --json=leaks.json -- ./tests
   ashlar leaks --trace run.atrace
-  ashlar leaks --unreachable --for github -- ./tests
+  ashlar leaks --for github -- ./tests
   ashlar leaks --trace build.atree --process cc1plus
 
 Exit status: the program's; where a signal killed it, ashlar dies by that signal, too. 1 where the
-program's is 0 and a process that is listed holds more than --fail-above, or it was not recorded. Of
+program's is 0 and of a process more is listed than --fail-above, or it was not recorded. Of
 --trace: 0, or 1 above the limit; 2 for what is no trace.)";
 
 // What was found in a process when it exited.
@@ -192,6 +192,10 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
   else if (blocks != 0)
     held.text += fmt::format("  {} of calls that were not recorded{}\n", blocks_text(bytes, blocks),
                              all == 0 ? " (ashlar record --stacks records them)" : "");
+  if (tells_apart && listed.blocks != summary.live_blocks)
+    held.text += fmt::format(
+        "  {} that a pointer leads to (--held lists all)\n",
+        blocks_text(summary.live_bytes - listed.bytes, summary.live_blocks - listed.blocks));
   if (look != nullptr && !tells_apart)
     held.text += fmt::format("ashlar: all that is held is listed: {}\n", look->failure);
   held.without_lines = files_without_lines(sites);
@@ -225,12 +229,11 @@ struct leaks {
 };
 
 // The line of a call site is that of the program.
-std::vector<result> results_of(const leaks& found, bool unreachable) {
+std::vector<result> results_of(const leaks& found) {
   std::vector<result> results;
   for (const nlohmann::json& process : found.processes) {
     for (const nlohmann::json& site : process["call_sites"]) {
-      const std::string which =
-          unreachable && site.contains("unreachable_bytes") ? "unreachable" : "";
+      const std::string which = site.contains("unreachable_bytes") ? "unreachable" : "";
       const auto sum = [&](const char* what) {
         return site[which.empty() ? fmt::format("{}_at_end", what)
                                   : fmt::format("{}_{}", which, what)]
@@ -248,8 +251,7 @@ std::vector<result> results_of(const leaks& found, bool unreachable) {
 }
 
 std::string json_text_of(const leaks& found, const leak_options& options) {
-  if (!options.format.empty())
-    return results_text(options.format, "leaks", results_of(found, options.unreachable));
+  if (!options.format.empty()) return results_text(options.format, "leaks", results_of(found));
   return files::json_text({{"ashlar", ASHLAR_CLI_VERSION},
                            {"schema", 1},
                            {"report", "leaks"},
@@ -310,7 +312,7 @@ leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::ui
   for (const auto& result : results) {
     const trace_files::written written = files.commit(result.pid, own);
     if (options.children || result.pid == own)
-      found.add(held_in(written.path, options, options.unreachable ? of.at(result.pid) : nullptr));
+      found.add(held_in(written.path, options, options.held ? nullptr : of.at(result.pid)));
     else
       ++found.not_listed;
     if (options.output.empty()) continue;
@@ -337,7 +339,7 @@ command_end leaks_of_program(const leak_options& options) {
       {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("stacks={}", options.stack_depth),
        files.recording()},
       [&](std::uint32_t pid) { return files.open(pid); },
-      options.unreachable ? look : trace::look_at_exit());
+      options.held ? trace::look_at_exit() : look);
   const measure::child_outcome outcome =
       program.run(recorder, [&own](std::uint32_t pid) { own = pid; });
   int status = outcome.wait_status;
@@ -366,17 +368,16 @@ command_end leaks_of_program(const leak_options& options) {
 }  // namespace
 
 void add_leaks(command_parser& to) {
-  command& leaks = to.add({"leaks", "Tell what a program still holds at its end, by call site",
+  command& leaks = to.add({"leaks", "Tell what a program has lost at its end, by call site",
                            "[OPTIONS] -- PROGRAM [ARGUMENTS...]", leaks_footer});
   const auto with = std::make_shared<leak_options>();
   leaks
       .value("--fail-above", "SIZE", with->fail_above,
-             "Exit status 1 where a process holds more bytes (0, 64KiB, ...)")
+             "Exit status 1 where more bytes are listed of a process (0, 64KiB, ...)")
       .in_bytes();
   leaks.json(with->json_path, "All call sites as JSON, on standard output or into FILE");
   leaks.value("--for", "FORMAT[=FILE]", with->format, results_help);
-  leaks.flag("--unreachable", with->unreachable,
-             "List only what no pointer leads to when the program exits");
+  leaks.flag("--held", with->held, "List all that it holds, also what a pointer leads to");
   leaks.flag("--children", with->children, "List the processes that it starts, too");
   leaks.value("--rows", "N", with->rows, "So many call sites (default 20)");
   const option depth =
@@ -395,11 +396,6 @@ void add_leaks(command_parser& to) {
     if (!with->trace.empty()) {
       if (leaks.has_program())
         throw command_error(status_usage, "--trace runs nothing; a program is one too many");
-      if (with->unreachable)
-        throw command_error(
-            status_usage,
-            "--unreachable looks into the program when it exits, and a trace has no such look: "
-            "name the program instead of --trace");
       command_end end;
       with_trace_errors([&] {
         end = leaks_of_trace(*with);
