@@ -65,10 +65,21 @@ def pauses(options, program):
         print(f"{mib:>6} MiB {statistics.median(found):>8.1f} {max(found):>8.1f}", flush=True)
 
 
+def leaks_at_exit(options, folder, program, seed, drop_in):
+    """Returns: the bytes and blocks that `ashlar leaks` calls lost."""
+    path = os.path.join(folder, "leaks.json")
+    subprocess.run([options.command, "leaks", f"--json={path}", "--", program, "lost", str(seed), "exit"], check=True,
+                   capture_output=True, env={**os.environ, "LD_PRELOAD": drop_in})
+    with open(path, encoding="utf-8") as file:
+        process = json.load(file)["processes"][0]
+    return process["unreachable_bytes"], process["unreachable_blocks"]
+
+
 def leaks(options, folder, program):
     checked = build(folder, "checked", "-fsanitize=leak")
     same = 0
     lost = 0
+    at_exit = 0
     for seed in range(options.programs):
         said = subprocess.run([checked, "lost", str(seed), "exit"], capture_output=True, text=True, check=False).stderr
         found = re.search(r"SUMMARY: LeakSanitizer: (\d+) byte\(s\) leaked in (\d+) allocation", said)
@@ -76,12 +87,16 @@ def leaks(options, folder, program):
                           {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_GUARD": "0"})
         report = run(options.command, "inspect", "--json", core)[0]["unreachable"]
         lost += report["blocks"]
-        if (report["bytes"], report["blocks"]) == (int(found[1]), int(found[2])):
+        wanted = int(found[1]), int(found[2])
+        at_exit += sum(leaks_at_exit(options, folder, program, seed, drop_in) == wanted
+                       for drop_in in ("", options.drop_in))
+        if (report["bytes"], report["blocks"]) == wanted:
             same += 1
         else:
             print(f"seed {seed}: {report['bytes']} bytes in {report['blocks']}, LeakSanitizer {found[1]} in {found[2]}")
     print(f"\n{same} of {options.programs} programs lose the same bytes and blocks as under LeakSanitizer ({lost:,} "
-          "blocks together)", flush=True)
+          f"blocks together); so says leaks, {at_exit} of {2 * options.programs} times (by turns on glibc and on "
+          "ashlar)", flush=True)
 
 
 def main():

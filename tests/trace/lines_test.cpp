@@ -345,6 +345,16 @@ TEST_F(Unreachable, EachLostBlockIsThereAndNoOther) {
   EXPECT_TRUE(left_nothing_behind());
 }
 
+// Caches of its heap keep addresses of blocks that they handed out: these are no pointers.
+TEST_F(Unreachable, OnAshlarThatIsAllTheSame) {
+  environment_ = {{"LD_PRELOAD", ASHLAR_TEST_DROP_IN}};
+  for (const char* how : {"exit", "thread"}) {
+    const json found = processes({}, how);
+    EXPECT_EQ(found[0]["unreachable_blocks"], lost_blocks) << said("err");
+    EXPECT_EQ(found[0]["unreachable_bytes"], lost_bytes) << said("err");
+  }
+}
+
 // The pointers of the program's first stack count, whichever thread calls exit.
 TEST_F(Unreachable, AThreadMayExit) {
   const json found = processes({}, "thread");

@@ -136,7 +136,8 @@ class answerer {
     for (const image::thread_state& t : image_.threads())
       for (const std::uint64_t value : t.registers)
         if (is_in(value)) add(to, {0, value, fmt::format("a register of thread {}", t.id)});
-    for (const trace::address_range& place : places_of_roots(image_, heaps_))
+    for (const trace::address_range& place :
+         places_of_roots(image_.places_of_pointers(), heaps_.own))
       each_word(place, [&](std::uint64_t at, std::uint64_t value) {
         if (is_in(value) && to.pointers.size() < pointers_max)
           add(to, {at, value, place_outside(at)});

@@ -35,7 +35,9 @@ class memory_with_registers final : public trace::program_memory {
  public:
   memory_with_registers(const image::memory_image& image, const heap_contents& heaps,
                         const root_words& more)
-      : image_(image), places_(places_of_roots(image, heaps)), words_(more) {
+      : image_(image),
+        places_(places_of_roots(image.places_of_pointers(), heaps.own)),
+        words_(more) {
     for (const image::thread_state& thread : image.threads())
       words_.insert(words_.end(), thread.registers.begin(), thread.registers.end());
     if (!words_.empty()) places_.push_back({first, first + words_.size() * word});
@@ -116,13 +118,14 @@ class grouping {
 
 }  // namespace
 
-std::vector<trace::address_range> places_of_roots(const image::memory_image& image,
-                                                  const heap_contents& heaps) {
+std::vector<trace::address_range> places_of_roots(
+    const std::vector<trace::address_range>& places,
+    const std::vector<trace::address_range>& all_own) {
   std::vector<trace::address_range> roots;
-  auto own = heaps.own.begin();
-  for (trace::address_range place : image.places_of_pointers()) {
-    while (own != heaps.own.end() && own->end <= place.begin) ++own;
-    for (auto next = own; next != heaps.own.end() && next->begin < place.end; ++next) {
+  auto own = all_own.begin();
+  for (trace::address_range place : places) {
+    while (own != all_own.end() && own->end <= place.begin) ++own;
+    for (auto next = own; next != all_own.end() && next->begin < place.end; ++next) {
       if (place.begin < next->begin) roots.push_back({place.begin, next->begin / word * word});
       place.begin = std::max(place.begin, (next->end + word - 1) / word * word);
     }

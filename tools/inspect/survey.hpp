@@ -61,9 +61,11 @@ using root_words = std::vector<std::uint64_t>;
 void find_unreachable_groups(const image::memory_image& image, heap_contents& heaps,
                              const root_words& more, file_symbols& names, survey& to);
 
-/// Returns: the stretches where roots lie: the image's places of pointers without the heaps' own.
-[[nodiscard]] std::vector<trace::address_range> places_of_roots(const image::memory_image& image,
-                                                                const heap_contents& heaps);
+/// Returns: the stretches where roots lie: the places of pointers without the heaps' own. Requires: both
+/// are in the order of addresses.
+[[nodiscard]] std::vector<trace::address_range> places_of_roots(
+    const std::vector<trace::address_range>& places,
+    const std::vector<trace::address_range>& all_own);
 
 /// What is in a block.
 struct block_content {

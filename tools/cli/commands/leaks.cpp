@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -29,6 +30,9 @@
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/image/stopped_process.hpp"
+#include "tools/inspect/heap_reader.hpp"
+#include "tools/inspect/survey.hpp"
 #include "tools/report/site_rows.hpp"
 #include "tools/trace/file_recorder.hpp"
 #include "tools/trace/process_memory.hpp"
@@ -82,12 +86,41 @@ struct exit_look {
 constexpr const char* did_not_exit =
     "the process did not end by exit, so nobody looked for its pointers";
 
+// Returns: where ashlar's heap has its own data in a process that runs on it. It has addresses of
+// blocks that are free, or were.
+std::vector<trace::address_range> data_of_heap(pid_t pid) {
+  const auto mappings = trace::mappings_of(pid).value_or(std::vector<trace::process_mapping>());
+  const bool is_on_ashlar = std::ranges::any_of(mappings, [](const trace::process_mapping& m) {
+    return m.path.find("/libashlar-malloc.so") != std::string::npos;
+  });
+  if (!is_on_ashlar) return {};
+  return inspect::read_heaps(image::copy_process(pid).image).own;
+}
+
+// The memory of a process that exits, without the data of its heap.
+class exiting_memory final : public trace::program_memory {
+ public:
+  explicit exiting_memory(const trace::exiting_process& process)
+      : pid_(static_cast<pid_t>(process.pid)), memory_(pid_, process.stack_begin) {}
+  std::vector<trace::address_range> places_of_pointers() override {
+    return inspect::places_of_roots(memory_.places_of_pointers(), data_of_heap(pid_));
+  }
+  trace::address_range data_of_c_library() override { return memory_.data_of_c_library(); }
+  std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override {
+    return memory_.read(address, to);
+  }
+
+ private:
+  pid_t pid_;
+  trace::process_memory memory_;
+};
+
 // Returns: what no pointer of the process leads to. `path` has its trace up to now.
 exit_look look_at(const trace::exiting_process& process, const std::string& path,
                   const trace::sign_of_life& sign) noexcept try {
   trace::trace_reader reader(trace::open_file_source(path));
   const trace::block_map blocks = trace::blocks_at_end(reader, sign);
-  trace::process_memory memory(static_cast<pid_t>(process.pid), process.stack_begin);
+  exiting_memory memory(process);
   exit_look found;
   for (const trace::held_block& block : trace::find_unreachable(blocks, memory, sign)) {
     for (exit_look::sum* const to : {&found.unreachable, &found.by_stack[block.stack]}) {
