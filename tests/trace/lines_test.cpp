@@ -389,9 +389,9 @@ TEST_F(Unreachable, TheLimitIsOfWhatIsListed) {
 // A trace has no memory to look into.
 TEST_F(Unreachable, AllThatIsHeldIsListedOnRequestAndOfATrace) {
   done({"leaks", "-o", "kept.atrace", "--", ASHLAR_TEST_LOST});
-  has(said("err"), " that a pointer leads to (--held lists all)\n");
+  has(said("err"), " that a pointer leads to (--all lists it)\n");
   const json lost = processes({});
-  const json held = processes({"--held"});
+  const json held = processes({"--all"});
   EXPECT_FALSE(held[0].contains("unreachable_blocks")) << held[0];
   EXPECT_GT(held[0]["call_sites"].size(), lost[0]["call_sites"].size());
   const std::string all = " blocks held at the end, the most bytes first:\n";

@@ -154,7 +154,7 @@ TEST_F(Memory, OfAProgramThatIsKilledWasSeenBefore) {
 
 // With a look for pointers at the end and without.
 TEST_F(Memory, IsTheFirstLineOfLeaksToo) {
-  for (const words& options : {words{"leaks"}, words{"leaks", "--held"}}) {
+  for (const words& options : {words{"leaks"}, words{"leaks", "--all"}}) {
     const auto result = finish(start(options + words{"--", program, "mapped"}));
     EXPECT_TRUE(result.err.starts_with("ashlar: peak RSS 20")) << result.err;
     has(result.err, "anonymous memory that malloc does not have");

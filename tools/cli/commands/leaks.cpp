@@ -51,19 +51,19 @@ struct leak_options {
   std::uint64_t rows = 20;
   std::optional<std::uint64_t> fail_above;
   bool children = false;  // the processes that the program starts, too
-  bool held = false;      // also what a pointer leads to
+  bool all = false;       // also what a pointer leads to
   std::string format;     // instead of our own JSON; empty: none
 };
 
 constexpr const char* leaks_footer =
     R"(It lists what is lost, the most bytes first, with the calls that asked for it: no pointer leads there
-when the program exits. What a program still keeps is in one line; --held lists that, too. A trace has no
+when the program exits. What a program still keeps is in one line; --all lists that, too. A trace has no
 look at pointers, so --trace lists all that is held. The program's standard streams are its own. The list
 is on standard error; of --trace it is on standard output.
 
 Examples:
   ashlar leaks -- ./server --once
-  ashlar leaks --held -- ./server --once
+  ashlar leaks --all -- ./server --once
   ashlar leaks --fail-above 64KiB --json=leaks.json -- ./tests
   ashlar leaks --trace run.atrace
   ashlar leaks --for github -- ./tests
@@ -227,7 +227,7 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
                              all == 0 ? " (ashlar record --stacks records them)" : "");
   if (tells_apart && listed.blocks != summary.live_blocks)
     held.text += fmt::format(
-        "  {} that a pointer leads to (--held lists all)\n",
+        "  {} that a pointer leads to (--all lists it)\n",
         blocks_text(summary.live_bytes - listed.bytes, summary.live_blocks - listed.blocks));
   if (look != nullptr && !tells_apart)
     held.text += fmt::format("ashlar: all that is held is listed: {}\n", look->failure);
@@ -345,7 +345,7 @@ leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::ui
   for (const auto& result : results) {
     const trace_files::written written = files.commit(result.pid, own);
     if (options.children || result.pid == own)
-      found.add(held_in(written.path, options, options.held ? nullptr : of.at(result.pid)));
+      found.add(held_in(written.path, options, options.all ? nullptr : of.at(result.pid)));
     else
       ++found.not_listed;
     if (options.output.empty()) continue;
@@ -372,7 +372,7 @@ command_end leaks_of_program(const leak_options& options) {
       {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("stacks={}", options.stack_depth),
        files.recording()},
       [&](std::uint32_t pid) { return files.open(pid); },
-      options.held ? trace::look_at_exit() : look);
+      options.all ? trace::look_at_exit() : look);
   const measure::child_outcome outcome =
       program.run(recorder, [&own](std::uint32_t pid) { own = pid; });
   int status = outcome.wait_status;
@@ -410,7 +410,7 @@ void add_leaks(command_parser& to) {
       .in_bytes();
   leaks.json(with->json_path, "All call sites as JSON, on standard output or into FILE");
   leaks.value("--for", "FORMAT[=FILE]", with->format, results_help);
-  leaks.flag("--held", with->held, "List all that it holds, also what a pointer leads to");
+  leaks.flag("--all", with->all, "List all that it holds, also what a pointer leads to");
   leaks.flag("--children", with->children, "List the processes that it starts, too");
   leaks.value("--rows", "N", with->rows, "So many call sites (default 20)");
   const option depth =
