@@ -215,7 +215,7 @@ page_map map_pages(const image::memory_image& image, const heap_contents& heaps)
     if (m.is_closed) map.closed += m.resident + m.swapped;
   }
   const std::uint64_t there = bytes_in(mappings, kept);
-  map.other = there - map.in_memory();
+  map.other = there - std::min(there, map.in_memory());  // runs of a broken heap may overlap
   if (!image.counts) map.resident = there;
   return map;
 }
