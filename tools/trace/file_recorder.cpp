@@ -131,7 +131,7 @@ void file_recorder::look_at_memory() {
     if (its != 0) seen.push_back(p->pid);
     ++looked_at;
   }
-  if (tree_ && !seen.empty()) tree_->look(seen, resident, now());
+  if (looks_at_tree_ && !seen.empty()) tree_.look(seen, resident, now());
   look_due_ = time + each * (looked_at / most + 1);
 }
 

@@ -54,9 +54,9 @@ class file_recorder final : public recorder {
   void take_unsealed();
   void finish() override;
   /// Effects: from now on, looks at what all processes have in memory together.
-  void look_at_tree() { tree_.emplace(); }
-  /// Returns: when that was most. Requires: look_at_tree() was called.
-  [[nodiscard]] const memory_together& most_together() const { return tree_->most(); }
+  void look_at_tree() { looks_at_tree_ = true; }
+  /// Returns: when that was most.
+  [[nodiscard]] const memory_together& most_together() const { return tree_.most(); }
 
   struct process_result {
     std::uint32_t pid = 0;
@@ -104,7 +104,8 @@ class file_recorder final : public recorder {
   std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
   std::chrono::steady_clock::time_point unsealed_due_;                // when take_unsealed() is
   std::chrono::steady_clock::time_point look_due_;                    // when look_at_memory() is
-  std::optional<tree_looks> tree_;
+  bool looks_at_tree_ = false;
+  tree_looks tree_;
   bool finished_ = false;
 };
 
