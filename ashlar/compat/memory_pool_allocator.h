@@ -105,8 +105,10 @@ class Allocator {
   /// new-handler throws. Complexity: O(1), a refill aside; above MaxBytes as the process heap.
   pointer allocate(size_type n, const void* hint = nullptr) {
     (void)hint;
-    if (n > max_size()) [[unlikely]]
-      too_long(n);
+    // Both sides of one comparison, so that a small request is compared once.
+    if (n > MaxBytes / sizeof(T)) [[unlikely]] {
+      if (n > max_size()) too_long(n);
+    }
     return static_cast<pointer>(lists().allocate(n * sizeof(T), alignof(T)));
   }
 

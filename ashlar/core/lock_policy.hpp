@@ -128,6 +128,16 @@ inline constexpr bool is_lock_free_policy = false;
 template <class Word>
 inline constexpr bool is_lock_free_policy<lock_free<Word>> = true;
 
+/// Returns: whether a call that starts no thread needs no lock: nobody else could wait for it.
+template <class Lock>
+[[nodiscard]] ASHLAR_HOT constexpr bool is_alone(const Lock& lock) noexcept {
+  if constexpr (requires { lock.is_alone(); }) {
+    return lock.is_alone();
+  } else {
+    return std::same_as<Lock, no_lock>;
+  }
+}
+
 /// Holds a lock for a scope; a throw releases it too.
 template <class Lock>
 class scoped_lock {

@@ -42,6 +42,10 @@ class mutex {
     return state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
                                           std::memory_order_relaxed);
   }
+  /// Returns: whether the lock is free, and stays so until this thread takes it or starts another.
+  [[nodiscard]] bool is_alone() const noexcept {
+    return is_single_threaded() && state_.load(std::memory_order_relaxed) == 0;
+  }
   void unlock() noexcept {
     if (is_single_threaded()) [[likely]] {
       state_.store(0, std::memory_order_relaxed);

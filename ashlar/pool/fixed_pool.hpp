@@ -47,9 +47,16 @@ namespace detail {
 struct no_source {};
 
 struct objects_kind {};
-/// Among a fixed_pool's policies: what is in its blocks is known to the class that derives from it.
-struct holds_objects {
+/// Among a fixed_pool's policies: each block is a T, as the class that derives from the pool knows.
+template <class T>
+struct holds {
   using policy_kind = objects_kind;
+  template <class Traits>
+  using shape = constant_shape<Traits, block_layout::of<T>()>;
+};
+struct holds_bytes {
+  template <class Traits>
+  using shape = run_time_shape<Traits>;
 };
 
 template <class... Policies>
@@ -57,13 +64,13 @@ inline constexpr bool are_pool_policies =
     of_kinds<exhaustion_kind, lock_kind, check_kind, counting_kind, death_kind, name_kind,
              recording_kind, source_kind, objects_kind>::template have_all<Policies...>;
 
-template <class Traits, class Source>
+template <class Traits, class Shape, class Source>
 struct run_on {
-  using type = grown_run<Traits, Source>;
+  using type = grown_run<Traits, Shape, Source>;
 };
-template <class Traits>
-struct run_on<Traits, no_source> {
-  using type = block_run<Traits>;
+template <class Traits, class Shape>
+struct run_on<Traits, Shape, no_source> {
+  using type = block_run<Traits, Shape>;
 };
 
 template <class Link, class... Policies>
@@ -72,8 +79,11 @@ using traits_for = run_traits<pick_policy<check_kind, check::cheap, Policies...>
 template <class... Policies>
 using source_for = pick_policy<source_kind, no_source, Policies...>;
 template <class... Policies>
-using run_for =
-    typename run_on<traits_for<run_time_link, Policies...>, source_for<Policies...>>::type;
+using shape_for = typename pick_policy<objects_kind, holds_bytes, Policies...>::template shape<
+    traits_for<run_time_link, Policies...>>;
+template <class... Policies>
+using run_for = typename run_on<traits_for<run_time_link, Policies...>, shape_for<Policies...>,
+                                source_for<Policies...>>::type;
 
 }  // namespace detail
 

@@ -48,9 +48,9 @@ struct slab_head {
 /// Invariant: every slab but the newest is carved completely; blocks_made == capacity() - what the
 /// newest has not carved <= limit. A slab is on the stack of freed ones iff it is not in use and
 /// its list is not empty.
-template <class Traits, class Source>
-class grown_run : public block_run<Traits> {
-  using plain = block_run<Traits>;
+template <class Traits, class Shape, class Source>
+class grown_run : public block_run<Traits, Shape> {
+  using plain = block_run<Traits, Shape>;
   using slab = slab_head<Traits>;
 
  public:
@@ -134,8 +134,8 @@ class grown_run : public block_run<Traits> {
   /// Effects: one slab of exactly `count` blocks, in use then, or none. Returns: whether it is
   /// there.
   bool add_slab(std::size_t count) noexcept {
-    const std::size_t head = align_up(sizeof(slab), base_alignment(this->shape_, Traits::upkeep));
-    std::size_t bytes = run_bytes(this->shape_, Traits::upkeep, count);
+    const std::size_t head = align_up(sizeof(slab), base_alignment(this->slot(), Traits::upkeep));
+    std::size_t bytes = run_bytes(this->slot(), Traits::upkeep, count);
     if (count == 0 || bytes == SIZE_MAX || __builtin_add_overflow(bytes, head, &bytes)) {
       return false;
     }
@@ -249,14 +249,14 @@ class grown_run : public block_run<Traits> {
   }
   [[nodiscard]] block_place place_in(slab* s, const void* p) const noexcept {
     if (s == nullptr || s == in_use_) return {};
-    const std::size_t n = this->divisor_.quotient(reinterpret_cast<std::uintptr_t>(p) - s->origin);
+    const std::size_t n = this->shape_.divisor().quotient(reinterpret_cast<std::uintptr_t>(p) - s->origin);
     return n - Traits::first_index < s->mark.carved() ? block_place{s, n} : block_place{};
   }
   [[nodiscard]] run_view view_of(const slab& s) const noexcept {
     if (&s == in_use_) return plain::view();
     const auto* const base =
-        reinterpret_cast<const std::byte*>(s.origin + Traits::first_index * this->shape_.stride);
-    return {base, this->shape_.stride, s.capacity, s.mark.carved(), s.links};
+        reinterpret_cast<const std::byte*>(s.origin + Traits::first_index * this->slot().stride);
+    return {base, this->slot().stride, s.capacity, s.mark.carved(), s.links};
   }
 
   /// Effects: what the pool had at hand of the slab in use is in its head.
@@ -278,7 +278,7 @@ class grown_run : public block_run<Traits> {
     this->links_ = s->links;
   }
   [[nodiscard]] std::size_t piece_alignment() const noexcept {
-    return this->shape_.alignment > alignof(slab) ? this->shape_.alignment : alignof(slab);
+    return this->slot().alignment > alignof(slab) ? this->slot().alignment : alignof(slab);
   }
 
   [[no_unique_address]] Source source_;

@@ -18,8 +18,8 @@ namespace ashlar {
 /// policy; the default runs no destructor.
 template <class T, class... Policies>
 class object_pool : public detail::object_face<object_pool<T, Policies...>,
-                                               fixed_pool<detail::holds_objects, Policies...>, T> {
-  using blocks = fixed_pool<detail::holds_objects, Policies...>;
+                                               fixed_pool<detail::holds<T>, Policies...>, T> {
+  using blocks = fixed_pool<detail::holds<T>, Policies...>;
   using face = detail::object_face<object_pool<T, Policies...>, blocks, T>;
   static constexpr bool has_source =
       !std::is_same_v<typename blocks::source_type, detail::no_source>;

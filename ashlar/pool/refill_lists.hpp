@@ -126,29 +126,18 @@ class refill_lists {
   /// policy says, for all functions.
   [[nodiscard]] ASHLAR_HOT void* try_allocate(
       std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
-    const std::size_t bytes = list_bytes(size, alignment);
-    if (bytes == 0) [[unlikely]]
-      return source_.allocate(max_of(size, 1), alignment);
-    detail::scoped_lock guard(lock_);
-    void* p = list_of(bytes).pop();
-    if (p == nullptr) [[unlikely]]
-      p = refill_slow(bytes);
-    if (p != nullptr) {
-      if constexpr (detail::tools_present)
-        detail::tell_made({this, name()}, p, max_of(size, 1), bytes);
-      if constexpr (counting_type::counts) in_use_ += bytes;
-    }
-    return p;
+    if (void* const p = hit(size, alignment)) [[likely]]
+      return p;
+    return miss(size, alignment);
   }
 
   /// As try_allocate, but asks the exhaustion policy, with no lock held. Throws: what that throws.
   [[nodiscard]] ASHLAR_HOT void* allocate(
       std::size_t size,
       std::size_t alignment = alignof(std::max_align_t)) noexcept(nothrow_allocate) {
-    void* const p = try_allocate(size, alignment);
-    if (p == nullptr) [[unlikely]]
-      return exhausted_slow(size, alignment);
-    return p;
+    if (void* const p = hit(size, alignment)) [[likely]]
+      return p;
+    return miss_or_exhausted(size, alignment);
   }
 
   /// Effects: the block is free; null does nothing. Requires: `p` came from here by a request of
@@ -164,26 +153,12 @@ class refill_lists {
                                 const char* call) noexcept {
     if (p == nullptr) [[unlikely]]
       return;
-    const std::size_t bytes = list_bytes(size, alignment);
-    if (bytes == 0) [[unlikely]] {
-      if constexpr (requires { source_.deallocate_as(p, size, alignment, call); }) {
-        return source_.deallocate_as(p, max_of(size, 1), alignment, call);
-      } else {
-        return source_.deallocate(p, max_of(size, 1), alignment);
-      }
-    }
-    detail::scoped_lock guard(lock_);
-    if constexpr (check_type::tracks_state) {
-      const auto address = reinterpret_cast<std::uintptr_t>(p);
-      if (address - lowest_ >= highest_ - lowest_ || !is_aligned(p, alignment_of(bytes)) ||
-          p == list_of(bytes).head() || (counting_type::counts && in_use_ < bytes)) [[unlikely]] {
-        lock_.unlock();
-        bad_free_slow(p, bytes, call);
-      }
-    }
-    detail::tell_freed(this, p, bytes);
-    file(static_cast<std::byte*>(p), bytes);
-    if constexpr (counting_type::counts) in_use_ -= bytes;
+    const std::size_t bytes = size == 0 ? 0 : list_bytes(size, alignment);
+    if (bytes == 0 || !detail::is_alone(lock_)) [[unlikely]]
+      return give_elsewhere(p, size, alignment, call);
+    if (!is_sound(p, bytes)) [[unlikely]]
+      bad_free_slow(p, bytes, call);
+    give(p, bytes);
   }
 
   /// Returns: whether `p` points into a chunk; false for blocks that the source served.
@@ -239,7 +214,8 @@ class refill_lists {
   static constexpr std::size_t chunk_head = align_up(sizeof(chunk), widest_alignment);
 
   [[nodiscard]] static constexpr std::size_t alignment_of(std::size_t bytes) noexcept {
-    return bytes % widest_alignment == 0 ? widest_alignment : Step;
+    if constexpr (widest_alignment == Step) return Step;
+    return widest_alignment - (bytes & Step);  // is twice the step
   }
   /// Returns: the bytes from `p` to where a block of `bytes` bytes may start.
   [[nodiscard]] static std::size_t gap(const std::byte* p, std::size_t bytes) noexcept {
@@ -255,6 +231,71 @@ class refill_lists {
   }
   [[nodiscard]] ASHLAR_HOT detail::free_list& list_of(std::size_t bytes) noexcept {
     return lists_[bytes / Step - 1];
+  }
+
+  /// Returns: a block of the list; null where there is none, or the lock is needed first.
+  [[nodiscard]] ASHLAR_HOT void* hit(std::size_t size, std::size_t alignment) noexcept {
+    const std::size_t bytes = size == 0 ? 0 : list_bytes(size, alignment);
+    if (bytes == 0 || !detail::is_alone(lock_)) [[unlikely]]
+      return nullptr;
+    void* const p = list_of(bytes).pop();
+    if (p != nullptr) [[likely]]
+      take(p, bytes, size);
+    return p;
+  }
+  ASHLAR_HOT void take([[maybe_unused]] void* p, std::size_t bytes,
+                       [[maybe_unused]] std::size_t size) noexcept {
+    if constexpr (detail::tools_present)
+      detail::tell_made({this, name()}, p, max_of(size, 1), bytes);
+    if constexpr (counting_type::counts) in_use_ += bytes;
+  }
+  ASHLAR_HOT void give(void* p, std::size_t bytes) noexcept {
+    detail::tell_freed(this, p, bytes);
+    file(static_cast<std::byte*>(p), bytes);
+    if constexpr (counting_type::counts) in_use_ -= bytes;
+  }
+  /// Returns: whether `p` may be a block in use of `bytes` bytes, as far as is checked.
+  [[nodiscard]] ASHLAR_HOT bool is_sound(const void* p, std::size_t bytes) noexcept {
+    if constexpr (check_type::tracks_state) {
+      const auto address = reinterpret_cast<std::uintptr_t>(p);
+      return address - lowest_ < reach_ && (address & (alignment_of(bytes) - 1)) == 0 &&
+             p != list_of(bytes).head() && (!counting_type::counts || in_use_ >= bytes);
+    } else {
+      return true;
+    }
+  }
+  // Not inlined and not cold: among threads, and for large requests, each call comes here.
+  [[nodiscard, gnu::noinline]] void* miss(std::size_t size, std::size_t alignment) noexcept {
+    const std::size_t bytes = list_bytes(size, alignment);
+    if (bytes == 0) return source_.allocate(max_of(size, 1), alignment);
+    detail::scoped_lock guard(lock_);
+    void* p = list_of(bytes).pop();
+    if (p == nullptr) [[unlikely]]
+      p = refill_slow(bytes);
+    if (p != nullptr) take(p, bytes, size);
+    return p;
+  }
+  [[nodiscard, gnu::noinline]] void* miss_or_exhausted(std::size_t size, std::size_t alignment) noexcept(
+      nothrow_allocate) {
+    void* const p = miss(size, alignment);
+    return p != nullptr ? p : exhausted_slow(size, alignment);
+  }
+  [[gnu::noinline]] void give_elsewhere(void* p, std::size_t size, std::size_t alignment,
+                                        const char* call) noexcept {
+    const std::size_t bytes = list_bytes(size, alignment);
+    if (bytes == 0) {
+      if constexpr (requires { source_.deallocate_as(p, size, alignment, call); }) {
+        return source_.deallocate_as(p, max_of(size, 1), alignment, call);
+      } else {
+        return source_.deallocate(p, max_of(size, 1), alignment);
+      }
+    }
+    detail::scoped_lock guard(lock_);
+    if (!is_sound(p, bytes)) [[unlikely]] {
+      lock_.unlock();
+      bad_free_slow(p, bytes, call);
+    }
+    give(p, bytes);
   }
 
   /// Effects: one free block.
@@ -330,8 +371,9 @@ class refill_lists {
     populated_ = rest_;
     detail::tell_closed(rest_, size);
     const auto start = reinterpret_cast<std::uintptr_t>(rest_);
+    const std::uintptr_t end = max_of(lowest_ + reach_, start + size);
     lowest_ = chunk_count_ == 1 ? start : min_of(lowest_, start);
-    highest_ = max_of(highest_, start + size);
+    reach_ = end - lowest_;
     return true;
   }
 
@@ -384,8 +426,8 @@ class refill_lists {
   std::size_t chunk_count_ = 0;
   std::size_t chunk_bytes_ = 0;
   std::size_t in_use_ = 0;
-  std::uintptr_t lowest_ = 0;   ///< of all chunks' payloads
-  std::uintptr_t highest_ = 0;  ///< behind all of them
+  std::uintptr_t lowest_ = 0;  ///< of all chunks' payloads
+  std::size_t reach_ = 0;      ///< bytes from there to behind all of them
   [[no_unique_address]] mutable lock_type lock_;
   [[no_unique_address]] Source source_{};
   [[no_unique_address]] exhaustion_type exhaustion_{};

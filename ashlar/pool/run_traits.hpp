@@ -58,7 +58,9 @@ struct run_traits {
   /// No block's index.
   static constexpr std::size_t none = numbered ? 0 : SIZE_MAX;
 
-  static constexpr block_upkeep upkeep{!shared, Check::guards_bytes,
+  /// Blocks hold a link where no array beside them does.
+  static constexpr bool whole_words = !shared && (!numbered || Check::guards_bytes || tools_present);
+  static constexpr block_upkeep upkeep{whole_words, Check::guards_bytes,
                                        needs_index ? sizeof(index_type) : 0,
                                        (keeps_states ? 1u : 0u), numbered ? 1u : 0u};
   static constexpr std::size_t max_blocks = [] {
