@@ -51,10 +51,12 @@ struct objects_kind {};
 template <class T>
 struct holds {
   using policy_kind = objects_kind;
+  static constexpr bool tight = true;
   template <class Traits>
   using shape = constant_shape<Traits, block_layout::of<T>()>;
 };
 struct holds_bytes {
+  static constexpr bool tight = false;
   template <class Traits>
   using shape = run_time_shape<Traits>;
 };
@@ -73,14 +75,17 @@ struct run_on<Traits, Shape, no_source> {
   using type = block_run<Traits, Shape>;
 };
 
+template <class... Policies>
+using contents_for = pick_policy<objects_kind, holds_bytes, Policies...>;
 template <class Link, class... Policies>
 using traits_for = run_traits<pick_policy<check_kind, check::cheap, Policies...>,
-                              pick_policy<lock_kind, no_lock, Policies...>, Link>;
+                              pick_policy<lock_kind, no_lock, Policies...>, Link,
+                              contents_for<Policies...>::tight>;
 template <class... Policies>
 using source_for = pick_policy<source_kind, no_source, Policies...>;
 template <class... Policies>
-using shape_for = typename pick_policy<objects_kind, holds_bytes, Policies...>::template shape<
-    traits_for<run_time_link, Policies...>>;
+using shape_for =
+    typename contents_for<Policies...>::template shape<traits_for<run_time_link, Policies...>>;
 template <class... Policies>
 using run_for = typename run_on<traits_for<run_time_link, Policies...>, shape_for<Policies...>,
                                 source_for<Policies...>>::type;

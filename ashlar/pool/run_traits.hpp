@@ -41,7 +41,8 @@ struct index_for<lock_free<Word>, Link> {
 using run_time_link = std::conditional_t<(sizeof(std::size_t) > 4), std::uint32_t, std::size_t>;
 
 /// What the policies mean for a run, whose links are as wide as `Link` where it numbers its blocks.
-template <class Check, class Lock, class Link = run_time_link>
+/// Tight: a block is no larger than it has to be; else at least a pointer, and aligned for one.
+template <class Check, class Lock, class Link = run_time_link, bool Tight = false>
 struct run_traits {
   static constexpr bool shared = is_lock_free_policy<Lock>;
   static constexpr bool tracks_state = Check::tracks_state;
@@ -58,8 +59,8 @@ struct run_traits {
   /// No block's index.
   static constexpr std::size_t none = numbered ? 0 : SIZE_MAX;
 
-  /// Blocks hold a link where no array beside them does.
-  static constexpr bool whole_words = !shared && (!numbered || Check::guards_bytes || tools_present);
+  static constexpr bool whole_words =
+      !shared && !(Tight && numbered && !Check::guards_bytes && !tools_present);
   static constexpr block_upkeep upkeep{whole_words, Check::guards_bytes,
                                        needs_index ? sizeof(index_type) : 0,
                                        (keeps_states ? 1u : 0u), numbered ? 1u : 0u};
