@@ -157,7 +157,8 @@ TEST(MemManagerDeathTest, misuse_is_reported) {
   EXPECT_DEATH(pool.Deallocate(&elsewhere), "ashlar: Deallocate\\(0x.*not allocated here");
   EXPECT_DEATH(pool.Deallocate(p + 1), "ashlar: Deallocate\\(0x.*inside a block");
   EXPECT_DEATH(pool.deallocate(p + 1), "ashlar: deallocate\\(0x.*inside a block");
-  EXPECT_DEATH(pool.destroy(reinterpret_cast<std::int64_t*>(p + 1)), "ashlar: destroy\\(0x.*inside a block");
+  EXPECT_DEATH(pool.destroy(reinterpret_cast<std::int64_t*>(p + 1)),
+               "ashlar: destroy\\(0x.*inside a block");
   EXPECT_DEATH(pool.Deallocate(p + 2), "ashlar: Deallocate\\(0x.*no block is in use");
   pool.Deallocate(p);
   EXPECT_DEATH(pool.Deallocate(p), "ashlar: Deallocate\\(0x.*double free");

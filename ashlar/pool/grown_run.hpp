@@ -169,10 +169,11 @@ class grown_run : public block_run<Traits, Shape> {
     return advance_mark(*this, ready_);
   }
   /// Effects: a slab that has free blocks is in use. Returns: false when there is none. O(1).
-  /// Requires: the list of the slab in use is empty.
   bool use_freed_slab() noexcept {
     if (freed_ == nullptr) return false;
+    slab* const before = in_use_;
     put_in_use(std::exchange(freed_, freed_->next_freed));
+    if (before->mark.first() != 0) before->next_freed = std::exchange(freed_, before);
     return true;
   }
 
@@ -220,8 +221,14 @@ class grown_run : public block_run<Traits, Shape> {
     }
     return {};
   }
-  /// Requires: `place` has a slab, and the block is not free.
+  /// Effects: the block is free; its slab is in use if the last block that was put free aside was of
+  /// it too: others of it will follow, and they are hits then. Requires: `place` has a slab, and the
+  /// block is not free.
   ASHLAR_COLD void put_free_aside(block_place place) noexcept {
+    if (freed_ == place.of) {
+      use_freed_slab();
+      return this->mark_.push(this->links(), place.number);
+    }
     if (place.of->mark.first() == 0) place.of->next_freed = std::exchange(freed_, place.of);
     place.of->mark.push(place.of->array(), place.number);
   }
@@ -249,7 +256,8 @@ class grown_run : public block_run<Traits, Shape> {
   }
   [[nodiscard]] block_place place_in(slab* s, const void* p) const noexcept {
     if (s == nullptr || s == in_use_) return {};
-    const std::size_t n = this->shape_.divisor().quotient(reinterpret_cast<std::uintptr_t>(p) - s->origin);
+    const std::size_t n =
+        this->shape_.divisor().quotient(reinterpret_cast<std::uintptr_t>(p) - s->origin);
     return n - Traits::first_index < s->mark.carved() ? block_place{s, n} : block_place{};
   }
   [[nodiscard]] run_view view_of(const slab& s) const noexcept {

@@ -1,12 +1,12 @@
 // pool/packed_pool.hpp: blocks of exactly their size, side by side in a caller's bytes.
 // Layer: pool (freestanding).
 //
-//   | lost to alignment | block 0 | block 1 | ... | block count-1 |
+//   | lost to alignment | block 1 | block 2 | ... | block count |
 //
 // For memory that somebody else has measured as count * size, as classic code does. fixed_pool
 // makes its blocks a multiple of a pointer's size, and so finds room for fewer there.
-// Law: a free block's first bytes are the number of the next free one, plus 1, and 0 in the last;
-// copied in and out, since a block of 12 bytes is aligned for nothing larger than 4.
+// Law: a free block's first bytes are the number of the next free one, and 0 in the last; copied in
+// and out, since a block of 12 bytes is aligned for nothing larger than 4.
 #pragma once
 
 #include <cstddef>
@@ -51,28 +51,29 @@ class packed_pool {
     const auto at = reinterpret_cast<std::uintptr_t>(storage.data());
     const std::size_t lost = static_cast<std::size_t>(-at) & (alignment_ - 1);
     if (!align_up_checked(least, alignment_, stride_) || lost >= storage.size()) return;
-    first_ = storage.data() + lost;
+    origin_ = at + lost - stride_;
     divisor_ = detail::exact_divisor<>(stride_);
     const std::size_t fit = (storage.size() - lost) / stride_;
     capacity_ = fit < UINT32_MAX ? fit : UINT32_MAX;
-    if constexpr (detail::tools_present) detail::tell_closed(first_, capacity_ * stride_);
+    if constexpr (detail::tools_present) detail::tell_closed(numbered(1), capacity_ * stride_);
   }
   packed_pool(const packed_pool&) = delete;
   packed_pool& operator=(const packed_pool&) = delete;
   ~packed_pool() {
     detail::tell_ended(this);
-    if constexpr (detail::tools_present) detail::tell_returned(this, first_, capacity_ * stride_);
+    if constexpr (detail::tools_present)
+      detail::tell_returned(this, numbered(1), capacity_ * stride_);
   }
 
   /// Returns: a block, the last freed first; null when there is none. O(1).
   [[nodiscard]] void* try_allocate() noexcept {
     std::byte* p = nullptr;
     if (free_ != 0) {
-      p = first_ + (free_ - 1) * stride_;
+      p = numbered(free_);
       detail::tell_open(p, sizeof free_);
       __builtin_memcpy(&free_, p, sizeof free_);
     } else if (made_ < capacity_) {
-      p = first_ + made_++ * stride_;
+      p = numbered(++made_);
     } else {
       return nullptr;
     }
@@ -94,19 +95,18 @@ class packed_pool {
   template <class Call>
   void deallocate_as(void* p, Call call) noexcept {
     if (p == nullptr) return;
-    const std::size_t number = divisor_.quotient(detail::bytes_from(first_, p));
-    if (number >= made_ || allocations_ == frees_ || free_ == number + 1) [[unlikely]]
+    const std::size_t number = divisor_.quotient(reinterpret_cast<std::uintptr_t>(p) - origin_);
+    if (number - 1 >= made_ || allocations_ == frees_ || free_ == number) [[unlikely]]
       refuse(call, p);
     __builtin_memcpy(p, &free_, sizeof free_);
-    free_ = static_cast<link>(number + 1);
+    free_ = static_cast<link>(number);
     ++frees_;
     detail::tell_freed(this, p, stride_);
   }
 
   /// Returns: whether `p` points into one of the blocks. O(1).
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(first_) <
-           capacity_ * stride_;
+    return detail::bytes_from(numbered(1), p) < capacity_ * stride_;
   }
   [[nodiscard]] std::size_t block_size() const noexcept { return stride_; }
   [[nodiscard]] std::size_t alignment() const noexcept { return alignment_; }
@@ -122,14 +122,18 @@ class packed_pool {
   }
 
  private:
+  /// Returns: where block `number` is; they count from 1.
+  [[nodiscard]] std::byte* numbered(std::size_t number) const noexcept {
+    return reinterpret_cast<std::byte*>(origin_ + number * stride_);
+  }
   [[noreturn]] ASHLAR_COLD void refuse(const char* call, const void* p) const noexcept {
-    const detail::run_view made{first_, stride_, capacity_, made_, nullptr};
+    const detail::run_view made{numbered(1), stride_, capacity_, made_, nullptr};
     const bool is_ours = owns(p);
     ashlar_fault(
         {is_ours ? detail::judge(made, p) : fault_kind::foreign_pointer, call, p, stride_});
   }
 
-  std::byte* first_ = nullptr;
+  std::uintptr_t origin_ = 0;  ///< a block before the first one
   std::size_t stride_ = 0;
   detail::exact_divisor<> divisor_;
   std::size_t alignment_;

@@ -275,8 +275,8 @@ class refill_lists {
     if (p != nullptr) take(p, bytes, size);
     return p;
   }
-  [[nodiscard, gnu::noinline]] void* miss_or_exhausted(std::size_t size, std::size_t alignment) noexcept(
-      nothrow_allocate) {
+  [[nodiscard, gnu::noinline]] void* miss_or_exhausted(
+      std::size_t size, std::size_t alignment) noexcept(nothrow_allocate) {
     void* const p = miss(size, alignment);
     return p != nullptr ? p : exhausted_slow(size, alignment);
   }

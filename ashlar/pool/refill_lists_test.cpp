@@ -324,6 +324,29 @@ TEST(RefillLists, many_threads_with_a_lock) {
   EXPECT_EQ(book.given, 0u);
 }
 
+/// Knows when nobody waits for it, as os::mutex does in a process of one thread.
+struct counted_lock {
+  static inline bool alone = true;
+  static inline int times = 0;
+  bool is_alone() const noexcept { return alone; }
+  void lock() noexcept { ++times; }
+  void unlock() noexcept {}
+};
+
+TEST(RefillLists, a_miss_takes_the_lock_and_among_threads_every_call_does) {
+  ledger book;
+  refill_lists<ledger_source, 128, 8, counted_lock> pool(ledger_source{&book});
+  pool.deallocate(pool.try_allocate(8), 8);
+  EXPECT_EQ(counted_lock::times, 1) << "the refill";
+  pool.deallocate(pool.allocate(8), 8);
+  EXPECT_EQ(counted_lock::times, 1) << "two hits";
+  counted_lock::alone = false;
+  void* const p = pool.allocate(8);
+  EXPECT_EQ(counted_lock::times, 2);
+  pool.deallocate(p, 8);
+  EXPECT_EQ(counted_lock::times, 3);
+}
+
 // ---- exhaustion and misuse ----
 
 TEST(RefillLists, exhaustion_is_the_policys) {

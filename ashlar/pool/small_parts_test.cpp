@@ -75,11 +75,10 @@ TEST(PoolMap, WhatHasNoBlocksIsBytesAndALongNameIsCut) {
 
 // ---- block_layout -------------------------------------------------------------------------------
 
-constexpr block_upkeep every_upkeep[] = {{true, false, 0, 0, 0},  {true, false, 1, 0, 1},
-                                         {true, false, 4, 0, 1},  {true, true, 2, 0, 1},
-                                         {true, true, 4, 0, 1},   {false, false, 4, 0, 0},
-                                         {false, false, 4, 0, 1},
-                                         {false, false, 4, 1, 0}, {false, false, 2, 1, 0}};
+constexpr block_upkeep every_upkeep[] = {
+    {true, false, 0, 0, 0},  {true, false, 1, 0, 1},  {true, false, 4, 0, 1},
+    {true, true, 2, 0, 1},   {true, true, 4, 0, 1},   {false, false, 4, 0, 0},
+    {false, false, 4, 0, 1}, {false, false, 4, 1, 0}, {false, false, 2, 1, 0}};
 
 TEST(BlockLayout, EverySmallShapeKeepsItsLaws) {
   for (const block_upkeep& upkeep : every_upkeep) {

@@ -102,7 +102,8 @@ figures replaced() {
   return {{time}};
 }
 
-// ---- the Allocator of a class, in each mode: 1,000 objects live, replaced in a scattered order -----
+// ---- the Allocator of a class, in each mode: 1,000 objects live, replaced in a scattered order; and
+// 1,000 made, then ended ------------------------------------------------------------------------------
 
 constexpr std::size_t objects = 1'000;
 alignas(16) CHAR memory_of_objects[objects * 64];
@@ -118,6 +119,10 @@ struct modes {
   }
   static Allocator& static_pool() {
     static Allocator pool(64, objects, memory_of_objects);
+    return pool;
+  }
+  static Allocator& allocator_pool() {
+    static AllocatorPool<CHAR[64], objects> pool;
     return pool;
   }
   static originals::block_list& original() {
@@ -153,12 +158,18 @@ figures one_size() {
     }
   });
   for (void* const p : live) Heap::deallocate(p);
-  return {{time}};
+  const auto all = timed([] {
+    for (std::size_t i = 0; i < pairs / objects; ++i) {
+      for (void*& p : live) p = Heap::allocate(64);
+      for (void* const p : live) Heap::deallocate(p);
+    }
+  });
+  return {{time, all}};
 }
 template <auto Pool>
 benchmark class_allocator(std::string_view name) {
   return {name,
-          {"pair"},
+          {"pair", "all"},
           {{"original", one_size<pool_of_class<modes::original>>},
            {"ashlar", one_size<pool_of_class<Pool>>},
            {"system", one_size<system_heap>}}};
@@ -207,6 +218,7 @@ std::vector<benchmark> xallocator_benchmarks() {
           class_allocator<modes::heap_blocks>("allocator/heap_blocks"),
           class_allocator<modes::heap_pool>("allocator/heap_pool"),
           class_allocator<modes::static_pool>("allocator/static_pool"),
+          class_allocator<modes::allocator_pool>("allocator/allocator_pool"),
           {"xallocator/two_threads",
            {"pair"},
            {{"original", two_threads<original_heap>},
