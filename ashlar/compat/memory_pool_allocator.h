@@ -105,7 +105,7 @@ class Allocator {
   /// new-handler throws. Complexity: O(1), a refill aside; above MaxBytes as the process heap.
   pointer allocate(size_type n, const void* hint = nullptr) {
     (void)hint;
-    // Both sides of one comparison, so that a small request is compared once.
+    // A small request is compared with MaxBytes alone, which the lists do anyway.
     if (n > MaxBytes / sizeof(T)) [[unlikely]] {
       if (n > max_size()) too_long(n);
     }

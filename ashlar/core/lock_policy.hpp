@@ -128,7 +128,8 @@ inline constexpr bool is_lock_free_policy = false;
 template <class Word>
 inline constexpr bool is_lock_free_policy<lock_free<Word>> = true;
 
-/// Returns: whether a call that starts no thread needs no lock: nobody else could wait for it.
+/// Returns: whether a call that starts no thread needs no lock, since nobody else could wait for
+/// it. A lock may have a member is_alone() that tells, as os::mutex has.
 template <class Lock>
 [[nodiscard]] ASHLAR_HOT constexpr bool is_alone(const Lock& lock) noexcept {
   if constexpr (requires { lock.is_alone(); }) {

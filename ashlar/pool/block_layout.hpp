@@ -6,9 +6,9 @@
 // and one slot:
 //   | block: block_size | slack up to stride |
 //   | block: block_size | canary and slack up to stride: canary_bytes at least |      guarded
-// Law: stride is a multiple of the alignment (and of a pointer's where blocks are whole words); so
-// every block of a run whose base is aligned is aligned. What describes the blocks stands before them: a write beyond a block
-// hits the next one or leaves the run.
+// Law: stride is a multiple of the alignment, and of a pointer's where blocks are whole words; so
+// every block of a run whose base is aligned is aligned. What describes the blocks stands before
+// them: a write beyond a block hits the next one or leaves the run.
 #pragma once
 
 #include <cstddef>

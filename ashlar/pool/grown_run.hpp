@@ -221,9 +221,9 @@ class grown_run : public block_run<Traits, Shape> {
     }
     return {};
   }
-  /// Effects: the block is free; its slab is in use if the last block that was put free aside was of
-  /// it too: others of it will follow, and they are hits then. Requires: `place` has a slab, and the
-  /// block is not free.
+  /// Effects: the block is free. Its slab is in use if the block that was put free aside before was
+  /// one of it too: others will follow, and they are hits then. Requires: `place` has a slab, and
+  /// the block is not free.
   ASHLAR_COLD void put_free_aside(block_place place) noexcept {
     if (freed_ == place.of) {
       use_freed_slab();

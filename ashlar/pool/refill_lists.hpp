@@ -215,7 +215,7 @@ class refill_lists {
 
   [[nodiscard]] static constexpr std::size_t alignment_of(std::size_t bytes) noexcept {
     if constexpr (widest_alignment == Step) return Step;
-    return widest_alignment - (bytes & Step);  // is twice the step
+    return widest_alignment - (bytes & Step);  // that is two steps, less one where they are odd
   }
   /// Returns: the bytes from `p` to where a block of `bytes` bytes may start.
   [[nodiscard]] static std::size_t gap(const std::byte* p, std::size_t bytes) noexcept {

@@ -102,8 +102,8 @@ figures replaced() {
   return {{time}};
 }
 
-// ---- the Allocator of a class, in each mode: 1,000 objects live, replaced in a scattered order; and
-// 1,000 made, then ended ------------------------------------------------------------------------------
+// ---- the Allocator of a class, in each mode: 1,000 objects live, replaced in a scattered order;
+// and 1,000 made, then ended ----------------------------------------------------------------------
 
 constexpr std::size_t objects = 1'000;
 alignas(16) CHAR memory_of_objects[objects * 64];
