@@ -1,20 +1,149 @@
-#include "tools/files/replaced_files.hpp"
-
+// The tests of the sources of tools/files: a part for each, with its name.
+#include <array>
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/files/background_files.hpp"
 #include "tools/files/error.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/replaced_files.hpp"
 
 namespace ashlar::files {
 namespace {
+
+// ---- background_files --------------------------------------------------------------------------
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(BackgroundFiles, TheLastContentsStay) {
+  const scratch_directory folder;
+  const std::string a = folder.path() + "/a";
+  const std::string b = folder.path() + "/b";
+  background_files files;
+  for (int i = 0; i <= 100; ++i) {
+    files.replace(a, std::to_string(i));
+    if (i % 10 == 0) files.replace(b, std::string(100'000, 'b'));
+  }
+  EXPECT_TRUE(files.finish().empty());
+  EXPECT_EQ(contents(a), "100");
+  EXPECT_EQ(contents(b), std::string(100'000, 'b'));
+  const std::filesystem::directory_iterator all(folder.path());
+  EXPECT_EQ(std::distance(begin(all), end(all)), 2);  // nothing temporary is left
+}
+
+TEST(BackgroundFiles, AreWrittenWhenNobodyAsks) {
+  const scratch_directory folder;
+  const std::string a = folder.path() + "/a";
+  {
+    background_files{}.replace(a, "whole");
+  }
+  EXPECT_EQ(contents(a), "whole");
+}
+
+TEST(BackgroundFiles, WhatCannotBeWrittenIsToldAndTheOthersAre) {
+  const scratch_directory folder;
+  const std::string a = folder.path() + "/a";
+  const std::string absent = folder.path() + "/absent/b";
+  background_files files;
+  files.replace(absent, "1");
+  files.replace(a, "2");
+  files.replace(absent, "3");
+  const auto failures = files.finish();
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_NE(failures[0].find(absent), std::string::npos) << failures[0];
+  EXPECT_EQ(contents(a), "2");
+}
+
+// A write that succeeds makes up for those before.
+TEST(BackgroundFiles, AFailureIsForgottenOnceAWriteSucceeds) {
+  const scratch_directory folder;
+  const std::string inner = folder.path() + "/inner";
+  background_files files;
+  files.replace(inner + "/a", "1");
+  // The writer takes them in the order of their names: when the second is there, the first one was
+  // tried.
+  files.replace(folder.path() + "/other", "");
+  while (!std::filesystem::exists(folder.path() + "/other")) {
+  }
+  std::filesystem::create_directory(inner);
+  files.replace(inner + "/a", "2");
+  EXPECT_TRUE(files.finish().empty());
+  EXPECT_EQ(contents(inner + "/a"), "2");
+}
+
+// ---- files -------------------------------------------------------------------------------------
+
+// A pipe takes a part, then nothing until it is read from: a signal ends the one call early, the
+// next without a byte.
+TEST(WriteAll, SignalsInterruptItAndAllIsWritten) {
+  struct sigaction noticed{};
+  struct sigaction before{};
+  noticed.sa_handler = [](int) {};  // without SA_RESTART
+  ::sigaction(SIGUSR1, &noticed, &before);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  std::string bytes(1'000'000, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i >> 8);
+  std::string got;
+  const pthread_t writer = ::pthread_self();
+  std::thread reader([&] {
+    const int capacity = ::fcntl(ends[0], F_GETPIPE_SZ);
+    for (int waits = 0; waits < capacity;) ::ioctl(ends[0], FIONREAD, &waits);
+    for (int i = 0; i < 20; ++i) {
+      ::pthread_kill(writer, SIGUSR1);
+      ::usleep(1000);
+    }
+    std::array<char, 10'000> piece{};
+    while (got.size() < bytes.size()) {
+      const ssize_t count = ::read(ends[0], piece.data(), piece.size());
+      if (count <= 0) break;
+      got.append(piece.data(), static_cast<std::size_t>(count));
+      if (got.size() < bytes.size() / 2) ::pthread_kill(writer, SIGUSR1);
+    }
+    ::close(ends[0]);  // should bytes be missing, the writer waits for nobody
+  });
+  EXPECT_EQ(write_all(ends[1], bytes), 0);
+  ::close(ends[1]);
+  reader.join();
+  EXPECT_TRUE(got == bytes) << got.size();
+  ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST(WriteAll, WhyItCannotIsReturned) {
+  const open_file full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  EXPECT_EQ(write_all(full.descriptor(), "a"), ENOSPC);
+  EXPECT_EQ(write_all(-1, "a"), EBADF);
+  EXPECT_EQ(write_all(-1, ""), 0);
+}
+
+TEST(ScratchDirectory, GoesAwayWithWhatIsInIt) {
+  std::string path;
+  {
+    const scratch_directory scratch;
+    path = scratch.path();
+    std::ofstream(path + "/file") << "x";
+    EXPECT_EQ(::access((path + "/file").c_str(), F_OK), 0);
+  }
+  EXPECT_NE(::access(path.c_str(), F_OK), 0);
+}
+
+// ---- replaced_files ----------------------------------------------------------------------------
 
 // What ashlar writes begins with words of its own, and may be replaced.
 const std::string mark = "ashlar-trace-text ";
@@ -161,4 +290,5 @@ TEST(ReplacedFiles, ASignalLeavesNothingTemporary) {
 }
 
 }  // namespace
+
 }  // namespace ashlar::files
