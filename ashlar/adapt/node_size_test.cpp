@@ -1,7 +1,6 @@
 // The sizes that are known at compile time, against what is really allocated.
 #include <tests/support/node_checks.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace {
 

@@ -1,26 +1,10 @@
 // The tests of the small sources of ashlar/adapt: a part for each, with its name.
-#include <cerrno>
-#include <cstddef>
-#include <cstdio>
-#include <cstring>
-#include <iterator>
-#include <map>
-#include <memory>
-#include <memory_resource>
-#include <new>
 #include <regex>
-#include <set>
-#include <sstream>
-#include <stdexcept>
-#include <string>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
 #include <tests/support/model_heap.hpp>
-#include <tests/support/recording_allocator.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/written_stats.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/c_api.h>

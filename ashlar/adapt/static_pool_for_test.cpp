@@ -1,14 +1,8 @@
 // Static pools for containers: as many elements as promised, and no other heap.
-#include <cstdlib>
-#include <new>
-#include <string>
-#include <tests/support/extent.hpp>
+#include <tests/support/allocator_conformance.hpp>
+#include <tests/support/node_checks.hpp>
 #include <tests/support/random.hpp>
-#include <tests/support/recording_allocator.hpp>
-#include <tests/support/sized_key.hpp>
-#include <tests/support/static_pool_checks.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/static_pool_for.hpp>
 

@@ -1,13 +1,5 @@
-#include <cstddef>
-#include <cstdint>
-#include <mutex>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/arena/arena.hpp>
 #include <ashlar/arena/static_arena.hpp>

@@ -1,16 +1,5 @@
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <mutex>
-#include <new>
-#include <span>
-#include <string>
 #include <tests/support/shared_blocks.hpp>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/arena/arena.hpp>
 #include <ashlar/arena/static_arena.hpp>

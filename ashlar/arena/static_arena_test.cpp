@@ -1,7 +1,5 @@
-#include <cstddef>
-#include <mutex>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/arena/static_arena.hpp>
 

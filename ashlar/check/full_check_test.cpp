@@ -1,19 +1,9 @@
 // Full checks on blocks of the test's own: what is found, when, and what is said.
 // Needs Linux.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstring>
-#include <random>
-#include <string>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <ashlar/check/checked_blocks.hpp>
 #include <ashlar/check/full_check.hpp>

@@ -1,15 +1,6 @@
 // The tests of the small sources of ashlar/check: a part for each, with its name.
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <random>
-#include <set>
-#include <thread>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/block_records.hpp>
 #include <ashlar/check/checked_blocks.hpp>

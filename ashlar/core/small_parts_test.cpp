@@ -1,18 +1,6 @@
 // The tests of the small sources of ashlar/core: a part for each, with its name.
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <set>
-#include <string>
-#include <thread>
-#include <type_traits>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/byte_exchange.hpp>

@@ -1,6 +1,5 @@
-#include <string>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/fault/report.hpp>
 

@@ -1,15 +1,6 @@
 // A whole heap on a steered address space: what it serves, to whom and at which addresses.
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 

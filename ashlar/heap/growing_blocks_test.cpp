@@ -1,20 +1,8 @@
 // Large blocks that grow in small steps: how often they move, what that takes, and that they keep
 // what is in them.
 // Needs POSIX.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <random>
-#include <tests/support/extent.hpp>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <thread>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 

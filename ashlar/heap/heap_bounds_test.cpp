@@ -1,13 +1,7 @@
 // A heap with bounds on a steered address space: the budget in every path that takes pages, classes
 // that no cache keeps, and giving everything back.
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <random>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 

@@ -1,11 +1,6 @@
 // When a heap takes more memory, and when it gives back what nobody needs.
-#include <cstdint>
-#include <memory>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 

@@ -1,15 +1,6 @@
 // What a heap counts: by itself, and exactly, call by call.
-#include <algorithm>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <random>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 

@@ -1,13 +1,8 @@
 // Closed pages: behind each slab of a hardened process's heap, and where freed large blocks were.
 // Needs POSIX.
-#include <cstddef>
-#include <cstdint>
 #include <tests/support/modelled_page_heap.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <ashlar/heap/page_heap.hpp>
 

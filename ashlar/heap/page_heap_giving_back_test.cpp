@@ -1,12 +1,7 @@
 // When a page heap gives free pages back, and what it does where it gets none.
-#include <algorithm>
-#include <cstdint>
-#include <random>
 #include <tests/support/modelled_page_heap.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/page_heap.hpp>
 

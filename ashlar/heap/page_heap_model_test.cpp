@@ -1,12 +1,8 @@
 // Random programs on a page heap against a model, also while moves, renewals or any system call
 // fail.
-#include <cstdint>
-#include <random>
-#include <tests/support/extent.hpp>
 #include <tests/support/modelled_page_heap.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/page_heap.hpp>
 

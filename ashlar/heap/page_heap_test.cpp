@@ -1,15 +1,9 @@
 // Where a page heap finds its pages: the first range and later ones, runs that grow, move and
 // merge, slabs by their place.
 // Needs POSIX.
-#include <algorithm>
-#include <cstdint>
-#include <memory>
-#include <tests/support/emulated.hpp>
 #include <tests/support/modelled_page_heap.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/page_heap.hpp>
 

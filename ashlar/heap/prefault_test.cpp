@@ -1,13 +1,6 @@
 // What prefault and seal promise, on an address space that counts calls and refuses them.
-#include <cstring>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <tests/support/extent.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 

@@ -1,10 +1,6 @@
 // Where fresh pages come from: the first range, later ones, and their end.
-#include <cstdint>
-#include <memory>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/range_set.hpp>

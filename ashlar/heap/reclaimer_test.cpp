@@ -1,12 +1,6 @@
 // When memory goes back, and who sees to it. What goes is in hollow_slabs_test.cpp.
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/heap_bounds.hpp>

@@ -1,15 +1,6 @@
 // Runs without a policy: their bins, how they are cut and merged, and what is kept behind a large block.
-#include <algorithm>
-#include <cstddef>
-#include <iterator>
-#include <map>
-#include <memory>
-#include <random>
-#include <set>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/run_bins.hpp>

@@ -1,16 +1,6 @@
 // The tests of the small sources of ashlar/heap: a part for each, with its name.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <set>
-#include <string>
-#include <string_view>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/heap/block_sign.hpp>

@@ -1,20 +1,8 @@
 // The tests of what Linux alone has: a part for each source, with its name.
 // Needs Linux.
-#include <atomic>
-#include <bit>
-#include <cerrno>
-#include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <tests/support/emulated.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
+#include <tests/support/test_headers.hpp>
 
 #include <dirent.h>
-#include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>

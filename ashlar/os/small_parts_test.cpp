@@ -1,22 +1,7 @@
 // The tests of the small sources of ashlar/os: a part for each, with its name.
-#include <array>
-#include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <mutex>
-#include <string>
-#include <tests/support/emulated.hpp>
 #include <tests/support/resident.hpp>
 #include <tests/support/test_folder.hpp>
-#include <thread>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/os/last_words.hpp>
 #include <ashlar/os/mutex.hpp>

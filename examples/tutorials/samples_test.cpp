@@ -1,7 +1,5 @@
-#include <cstddef>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/test_scope.hpp>
 

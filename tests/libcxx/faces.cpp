@@ -8,7 +8,6 @@
 #include <tests/support/model_heap.hpp>
 #include <tests/support/node_checks.hpp>
 #include <tests/support/require.hpp>
-#include <tests/support/static_pool_checks.hpp>
 
 #include <ashlar/ashlar.hpp>
 

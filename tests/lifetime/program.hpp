@@ -8,13 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <tests/support/extent.hpp>
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
 #include <tests/support/require.hpp>
 #include <tests/support/resident.hpp>
-#include <tests/support/sanitizers.hpp>
 #include <thread>
 #include <vector>
 

@@ -1,19 +1,9 @@
 // Runs every misuse of misuse.cpp, on both faces: each must end by SIGABRT with a line on standard
 // error that holds "ashlar:", the name of the call and the address. Ending well is a failure.
-#include <algorithm>
-#include <array>
 #include <cctype>
-#include <csignal>
-#include <cstddef>
-#include <cstdlib>
-#include <sstream>
-#include <stdexcept>
-#include <string>
-#include <tuple>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,12 +1,7 @@
 // The tests of the small sources of tools/agent: a part for each, with its name.
 // Needs Linux.
-#include <array>
-#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <random>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/pprof.hpp>
 

@@ -1,10 +1,7 @@
 #include "tools/cli/recording_index.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/error.hpp"

@@ -1,20 +1,9 @@
 // The tests of the small sources of tools/cli: a part for each, with its name.
-#include <array>
-#include <csignal>
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
-#include <unistd.h>
 
 #include "tools/cli/comparison_chart.hpp"
 #include "tools/cli/comparison_report.hpp"

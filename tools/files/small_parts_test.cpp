@@ -1,20 +1,12 @@
 // The tests of the sources of tools/files: a part for each, with its name.
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <thread>
+
+#include <tests/support/test_headers.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tools/files/background_files.hpp"
 #include "tools/files/error.hpp"

@@ -1,10 +1,7 @@
 // Each rule on a run that it is about, and on the nearest run that it is not about.
 #include "tools/findings/rules.hpp"
 
-#include <random>
-#include <string>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/findings/remedies.hpp"
 #include "tools/findings/test_runs.hpp"

@@ -1,8 +1,6 @@
 // The tests of the small sources of tools/findings: a part for each, with its name.
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/findings/call_owner.hpp"
 #include "tools/findings/rising.hpp"

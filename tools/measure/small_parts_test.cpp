@@ -1,19 +1,9 @@
 // The tests of the sources of tools/measure: a part for each, with its name.
-#include <algorithm>
-#include <bit>
-#include <csignal>
-#include <cstdint>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string_view>
 #include <tests/support/test_folder.hpp>
+#include <tests/support/test_headers.hpp>
 
 #include <elf.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tools/files/error.hpp"
 #include "tools/measure/allocator_list.hpp"

@@ -1,13 +1,6 @@
 #include "tools/profile/profile_file.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <random>
-#include <tests/support/extent.hpp>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/profile/size_grid.hpp"
 #include "tools/profile/test_runs.hpp"

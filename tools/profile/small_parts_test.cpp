@@ -1,13 +1,5 @@
 // The tests of the small sources of tools/profile: a part for each, with its name.
-#include <algorithm>
-#include <array>
-#include <map>
-#include <numeric>
-#include <random>
-#include <tests/support/extent.hpp>
-#include <utility>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/class_table.hpp>
 

@@ -1,13 +1,7 @@
 // tools/replay/script_builder_test.cpp: what stands in a script, of traces made by hand and at random.
 #include "tools/replay/script_builder.hpp"
 
-#include <algorithm>
-#include <cstdio>
-#include <memory>
-#include <random>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/trace_test_files.hpp"
 

@@ -1,12 +1,6 @@
 // The tests of the small sources of tools/replay: a part for each, with its name.
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <memory>
-#include <random>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/replay/pool_classes.hpp"
 #include "tools/replay/run_result.hpp"

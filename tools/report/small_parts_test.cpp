@@ -1,12 +1,6 @@
 // The tests of the small sources of tools/report: a part for each, with its name.
-#include <algorithm>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/heap/class_table.hpp>

@@ -1,10 +1,6 @@
 #include "tools/report/trace_data.hpp"
 
-#include <algorithm>
-#include <map>
-#include <random>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/report/bins.hpp"
 #include "tools/trace/trace_test_files.hpp"

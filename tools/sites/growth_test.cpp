@@ -1,16 +1,7 @@
 // What grows in a recording, and from one to the next.
 #include "tools/sites/growth.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <numeric>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/sites/trend.hpp"
 #include "tools/trace/summary.hpp"

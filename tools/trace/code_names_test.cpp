@@ -1,15 +1,10 @@
 // What code is called: the names in files, in a recording and of the process itself.
-#include <array>
-#include <bit>
-#include <filesystem>
 #include <tests/support/test_folder.hpp>
-#include <utility>
+#include <tests/support/test_headers.hpp>
 
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 #include <link.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tools/trace/call_names.hpp"
 #include "tools/trace/error.hpp"

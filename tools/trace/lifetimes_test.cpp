@@ -1,10 +1,6 @@
 #include "tools/trace/lifetimes.hpp"
 
-#include <map>
-#include <random>
-#include <tests/support/extent.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/trace_test_files.hpp"
 

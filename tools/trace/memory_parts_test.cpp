@@ -1,18 +1,8 @@
 // What memory a process has, and what points to it: a part for each source.
-#include <algorithm>
-#include <array>
-#include <map>
-#include <memory>
-#include <random>
-#include <set>
-#include <string>
 #include <system_error>
-#include <tests/support/sanitizers.hpp>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "tools/trace/memory_looks.hpp"
 #include "tools/trace/memory_map.hpp"

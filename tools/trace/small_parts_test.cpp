@@ -1,16 +1,8 @@
 // The tests of the small sources of tools/trace: a part for each, with its name.
-#include <array>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <random>
-#include <set>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include <tests/support/test_headers.hpp>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <ashlar/core/pprof.hpp>
 #include <ashlar/pool/pool_set.hpp>

@@ -1,14 +1,7 @@
 #include "tools/trace/stream_recorder.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <ostream>
-#include <random>
-#include <string>
-#include <thread>
-#include <utility>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/spool_test_program.hpp"
 

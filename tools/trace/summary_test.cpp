@@ -1,6 +1,6 @@
 #include "tools/trace/summary.hpp"
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/trace_test_files.hpp"
 

@@ -1,11 +1,7 @@
 // Programs of intervals, and the peaks of what lives in them.
 #include "tools/tune/interval_program.hpp"
 
-#include <algorithm>
-#include <random>
-#include <tests/support/extent.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/tune/interval_peaks.hpp"
 #include "tools/tune/sizing.hpp"

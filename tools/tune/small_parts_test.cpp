@@ -1,14 +1,5 @@
 // The tests of the small sources of tools/tune: a part for each, with its name.
-#include <algorithm>
-#include <bit>
-#include <limits>
-#include <map>
-#include <random>
-#include <string>
-#include <tests/support/extent.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/pool/pool_set.hpp>
