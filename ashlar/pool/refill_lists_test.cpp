@@ -1,22 +1,7 @@
 // Tests of pool/refill_lists.hpp.
 // Needs POSIX.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <mutex>
-#include <new>
-#include <random>
-#include <tests/support/expects.hpp>
-#include <tests/support/extent.hpp>
-#include <tests/support/live_blocks.hpp>
 #include <tests/support/shared_blocks.hpp>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/refill_lists.hpp>
 
@@ -156,20 +141,6 @@ TEST(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
   EXPECT_EQ(book.pieces, 0u) << "chunks are back";
 }
 
-TEST(RefillLists, every_block_is_aligned_as_asked) {
-  ledger book;
-  lists pool(ledger_source{&book});
-  std::mt19937 random(7);
-  for (int i = 0; i < 20'000; ++i) {
-    const std::size_t alignment = std::size_t{1} << random() % 5;
-    const std::size_t size = random() % 129;
-    void* const p = pool.try_allocate(size, alignment);
-    ASSERT_TRUE(is_aligned(p, alignment)) << size << " at " << alignment;
-    if (random() % 2 != 0) pool.deallocate(p, size, alignment);
-  }
-  EXPECT_TRUE(pool.audit());
-}
-
 // ---- what is left over ----
 
 TEST(RefillLists, the_rest_of_a_chunk_is_filed_completely) {
@@ -242,73 +213,7 @@ TEST(RefillLists, a_source_that_has_less_gives_a_smaller_chunk) {
   EXPECT_TRUE(pool.audit());
 }
 
-// ---- a random program against a model ----
-
-template <class Lists>
-void random_program(Lists& pool, unsigned seed, std::size_t most, int steps = 30'000) {
-  std::mt19937 random(seed);
-  support::live_blocks<support::expects, SIZE_MAX> held;
-  const auto free_any = [&] {
-    const support::live_block b = held.take(random() % held.size());
-    pool.deallocate(b.address, b.size, b.alignment);
-  };
-  for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
-    if (held.empty() || random() % 5 < 3) {
-      const std::size_t size = random() % most;
-      const std::size_t alignment = std::size_t{1} << random() % 6;
-      if (void* const p = pool.try_allocate(size, alignment); p != nullptr)
-        held.add(p, size, size, alignment);
-      else
-        for (int k = 0; k < 20 && !held.empty(); ++k) free_any();
-    } else {
-      free_any();
-    }
-    if (i % 3000 == 0) {
-      ASSERT_TRUE(pool.audit());
-    }
-  }
-  while (!held.empty()) free_any();
-  ASSERT_TRUE(pool.audit());
-  ASSERT_EQ(pool.stats().bytes_in_use, 0u);
-}
-
-TEST(RefillLists, random_program) {
-  ledger book;
-  {
-    lists pool(ledger_source{&book});
-    random_program(pool, 1, 200);
-  }
-  EXPECT_EQ(book.given, 0u);
-}
-TEST(RefillLists, random_program_short_of_memory) {
-  for (const std::size_t budget : {1'000u, 10'000u, 50'000u}) {
-    ledger book;
-    book.budget = budget;
-    {
-      lists pool(ledger_source{&book});
-      random_program(pool, static_cast<unsigned>(budget), 140);
-    }
-    EXPECT_EQ(book.given, 0u);
-    EXPECT_GT(book.refused, 0u);
-  }
-}
-TEST(RefillLists, random_program_with_other_bounds) {
-  constexpr int steps = support::times(30'000);
-  ledger book;
-  {
-    refill_lists<ledger_source, 4096> pool(ledger_source{&book});
-    random_program(pool, 3, 5000, steps);
-  }
-  {
-    refill_lists<ledger_source, 1024, 64> pool(ledger_source{&book});
-    random_program(pool, 4, 1200, steps);
-  }
-  {
-    refill_lists<ledger_source, 24, 8, check::none> pool(ledger_source{&book});
-    random_program(pool, 5, 30, steps);
-  }
-  EXPECT_EQ(book.given, 0u);
-}
+// ---- threads (a random program: AnySet, in pool_set_test.cpp) ----
 
 TEST(RefillLists, many_threads_with_a_lock) {
   ledger book;
