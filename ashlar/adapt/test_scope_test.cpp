@@ -15,8 +15,7 @@
 namespace {
 
 using namespace ashlar;
-using test::calls;
-using test::figures;
+using namespace test;
 
 /// The messages of failures, while it lives.
 std::vector<std::string> messages;

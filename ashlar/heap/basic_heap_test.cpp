@@ -7,12 +7,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::check_equations;
-using test::deallocate;
-using test::space_call;
-using test::stats_of;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 TEST(Heap, InstancesAreIndependent) {

@@ -8,8 +8,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 
 constexpr std::size_t total = 1000;
 

@@ -2,7 +2,6 @@
 // Needs POSIX.
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <tests/support/test_space.hpp>
 
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/central.hpp>
@@ -11,8 +10,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 
 constexpr slab_part first_pages{0, 2};
 /// Counts how often it is locked.

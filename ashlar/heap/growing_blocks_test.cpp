@@ -9,9 +9,7 @@
 namespace {
 
 using namespace ashlar;
-using test::space_call;
-using test::stats_of;
-using test::test_heap;
+using namespace test;
 constexpr std::size_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
 
 char* make(test_heap& h, std::size_t size) {

@@ -8,9 +8,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::test_space;
+using namespace test;
 using bounded_heap = test::test_heap;
 
 std::unique_ptr<bounded_heap> make(std::size_t budget) {

@@ -10,12 +10,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::check_equations;
-using test::deallocate;
-using test::stats_of;
-using test::test_heap;
-using test::test_space;
+using namespace test;
 using cache = test_heap::cache;
 
 /// Waves of every class, so that each stack wants more room.

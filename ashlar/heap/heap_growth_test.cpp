@@ -7,11 +7,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::space_call;
-using test::stats_of;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 // ---- what rests does not make the heap grow -----------------------------------------------------

@@ -9,9 +9,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 /// The beginning of a fault's message, as a pattern.

@@ -7,11 +7,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::check_equations;
-using test::deallocate;
-using test::stats_of;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 TEST(HeapStats, ACacheThatIsReusedCountsNothingOfItsPast) {

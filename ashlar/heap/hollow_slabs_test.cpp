@@ -9,10 +9,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::allocate;
-using test::deallocate;
-using test::space_call;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 constexpr std::uint64_t delay = 100;

@@ -7,10 +7,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::space_call;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;

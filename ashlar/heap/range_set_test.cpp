@@ -9,8 +9,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 using set = range_set<test_space>;
 
 constexpr std::size_t mib = std::size_t{1} << 20;

@@ -14,9 +14,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::test_heap;
+using namespace test;
 using namespace ashlar::detail;
 using detail::class_file;
 using detail::parse_class_file;

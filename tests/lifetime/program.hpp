@@ -3,11 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <tests/support/extent.hpp>
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>
@@ -16,7 +11,6 @@
 #include <tests/support/require.hpp>
 #include <tests/support/resident.hpp>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/wait.h>

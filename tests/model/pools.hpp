@@ -1,9 +1,7 @@
 // model/pools.hpp: pools of blocks of one size: every check and lock policy, in a caller's bytes, inside, and on a source.
 #pragma once
 
-#include <memory>
 #include <mutex>
-#include <new>
 #include <span>
 #include <tests/model/subject.hpp>
 #include <tests/support/require.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <mutex>
-#include <new>
 #include <tests/model/subject.hpp>
 #include <tests/support/require.hpp>
 

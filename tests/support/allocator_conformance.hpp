@@ -3,20 +3,12 @@
 // of these programs cannot use a test framework.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <deque>
 #include <limits>
 #include <list>
 #include <map>
-#include <memory>
-#include <new>
-#include <string>
 #include <tests/support/require.hpp>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 namespace support {
 

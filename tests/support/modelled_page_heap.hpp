@@ -294,4 +294,11 @@ inline void step(modelled_page_heap& m, sealable<test_space>& space, std::mt1993
   if (random() % 500 == 0) m.heap().purge_all();
 }
 
+/// What a test begins with.
+class PageHeap : public testing::Test {
+ protected:
+  sealable<test_space> space_;
+  modelled_page_heap m_{space_};
+};
+
 }  // namespace ashlar::detail

@@ -11,8 +11,7 @@
 namespace ashlar::cli {
 namespace {
 
-using trace::test::birth;
-using trace::test::death;
+using namespace trace::test;
 
 recorded_process process(std::uint32_t pid, const std::string& name) {
   recorded_process p;

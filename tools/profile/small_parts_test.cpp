@@ -13,8 +13,7 @@
 namespace ashlar::profiling {
 namespace {
 
-using test::change;
-using test::run;
+using namespace test;
 
 // ---- heap_counter ------------------------------------------------------------------------------
 

@@ -10,9 +10,7 @@ namespace {
 
 using trace::event;
 using trace::event_kind;
-using trace::test::birth;
-using trace::test::death;
-using trace::test::other;
+using namespace trace::test;
 
 event reborn(std::uint32_t thread, std::uint64_t time, std::uint64_t address, std::uint64_t size) {
   event e = birth(thread, time, address, size);

@@ -7,11 +7,7 @@
 namespace ashlar::trace {
 namespace {
 
-using test::birth;
-using test::death;
-using test::other;
-using test::read;
-using test::written;
+using namespace test;
 using what = step::what;
 
 std::vector<step> steps_of(const std::vector<event>& events, std::size_t frame_each = 1000) {

@@ -15,9 +15,7 @@
 namespace ashlar::trace {
 namespace {
 
-using test::birth;
-using test::death;
-using test::other;
+using namespace test;
 
 // ---- memory_looks ------------------------------------------------------------------------------
 

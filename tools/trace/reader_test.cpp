@@ -11,11 +11,7 @@
 namespace ashlar::trace {
 namespace {
 
-using test::birth;
-using test::death;
-using test::other;
-using test::read;
-using test::written;
+using namespace test;
 
 /// An event with a text of its own: the reader's is gone with the next event.
 struct read_event {

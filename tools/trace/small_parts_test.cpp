@@ -22,8 +22,7 @@
 namespace ashlar::trace {
 namespace {
 
-using test::birth;
-using test::death;
+using namespace test;
 
 // ---- exported_profile --------------------------------------------------------------------------
 

@@ -9,8 +9,7 @@ namespace ashlar::trace {
 namespace {
 
 using enum event_kind;
-using test::ended_process;
-using test::spool_program;
+using namespace test;
 
 constexpr std::uint64_t far_ahead = 1'500'000'000;  // ticks: some 20 seconds
 

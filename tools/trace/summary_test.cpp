@@ -7,9 +7,7 @@
 namespace ashlar::trace {
 namespace {
 
-using test::birth;
-using test::death;
-using test::other;
+using namespace test;
 
 trace_summary summary_of(const std::vector<event>& events, std::size_t moments = 10) {
   trace_reader reader = test::read(test::written(events));
