@@ -1,4 +1,3 @@
-
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/runtime/fork_gate.hpp>

@@ -1,4 +1,3 @@
-
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/lock_order.hpp>
