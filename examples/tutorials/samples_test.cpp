@@ -1,4 +1,7 @@
-#include <tests/support/test_headers.hpp>
+#include <cstddef>
+#include <vector>
+
+#include <gtest/gtest.h>
 
 #include <ashlar/adapt/test_scope.hpp>
 
