@@ -1,11 +1,10 @@
-// model/sets.hpp: sets of pools, and lists that are refilled: by themselves and as a memory resource.
+// model/sets.hpp: sets of pools, and lists that are refilled.
 #pragma once
 
 #include <mutex>
 #include <tests/model/subject.hpp>
 #include <tests/support/require.hpp>
 
-#include <ashlar/adapt/pmr.hpp>
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/compat/growing_pool_set.hpp>
 #include <ashlar/pool/pool_set.hpp>
@@ -40,10 +39,25 @@ struct inside {
   four_classes<static_pool_set, Policies...> set;
 };
 
-enum class called { directly, as_resource };
+/// How a set is called: by its own functions.
+template <class Set>
+class directly {
+ public:
+  explicit directly(Set& set) : set_(set) {}
+  void* allocate(const request& r, draw& d) {
+    return d.one_in(2) ? set_.try_allocate(r.size, r.alignment)
+                       : set_.allocate(r.size, r.alignment);
+  }
+  void deallocate(const block& b, draw& d) {
+    d.one_in(2) ? set_.deallocate(b.address) : set_.deallocate(b.address, b.size, b.alignment);
+  }
+
+ private:
+  Set& set_;
+};
 
 /// One that threads share has blocks that the model does not know of.
-template <class Room, called How = called::directly, bool Shared = false>
+template <class Room, template <class> class Call = directly, bool Shared = false>
 class set_face {
   using set_type = decltype(Room::set);
   /// One that grows has more blocks of a class than it says.
@@ -58,7 +72,7 @@ class set_face {
   static constexpr bool reallocates = false;
   static constexpr bool frees_all_at_end = false;
 
-  explicit set_face(draw d) : room_(d), resource_(room_.set) {}
+  explicit set_face(draw d) : room_(d), call_(room_.set) {}
 
   static request choose(draw& d, const style& s) {
     request r{s.one_size != 0 ? s.one_size % 400 : d.below(420)};
@@ -74,7 +88,7 @@ class set_face {
     b.size = r.size;
     b.alignment = r.alignment;
     const std::size_t expected = serving(r);
-    b.address = take(r, d);
+    b.address = call_.allocate(r, d);
     if (b.address == nullptr) return b;
     b.usable = room_.set.usable_size(b.address);
     const std::size_t c = index_of(b.usable);
@@ -85,13 +99,7 @@ class set_face {
   static block reallocate(const block& old, std::size_t) { return old; }
   void deallocate(const block& b, draw& d) {
     if (!Shared) --used_[index_of(b.usable)];
-    if (How == called::as_resource) {
-      static_cast<std::pmr::memory_resource&>(resource_).deallocate(b.address, b.size, b.alignment);
-    } else if (d.one_in(2)) {
-      room_.set.deallocate(b.address);
-    } else {
-      room_.set.deallocate(b.address, b.size, b.alignment);
-    }
+    call_.deallocate(b, d);
   }
   void look(const block& b) const {
     require(room_.set.owns(b.address) && room_.set.usable_size(b.address) == b.usable,
@@ -125,16 +133,6 @@ class set_face {
   }
 
  private:
-  void* take(const request& r, draw& d) {
-    if (How == called::directly)
-      return d.one_in(2) ? room_.set.try_allocate(r.size, r.alignment)
-                         : room_.set.allocate(r.size, r.alignment);
-    try {
-      return static_cast<std::pmr::memory_resource&>(resource_).allocate(r.size, r.alignment);
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-  }
   [[nodiscard]] bool has_memory() const {
     if constexpr (requires { room_.set.has_memory(); }) return room_.set.has_memory();
     return true;
@@ -159,7 +157,7 @@ class set_face {
   }
 
   Room room_;
-  pmr::resource<set_type> resource_;
+  Call<set_type> call_;
   std::size_t used_[8] = {};
 };
 
@@ -231,16 +229,13 @@ inline std::vector<kind> all() {
       kind_of<set_face<on_source<pool_set, spill::never, check::full<>>>>("pool_set_full_check", 1),
       kind_of<set_face<on_source<pool_set, lock_free<>, counting::none>>>("pool_set_uncounted", 1),
       kind_of<set_face<on_source<growing_pool_set>>>("growing_pool_set", 4),
-      kind_of<set_face<on_source<growing_pool_set>, called::as_resource>>("pmr_growing_pool_set",
-                                                                          4),
-      kind_of<set_face<inside<>, called::as_resource>>("pmr_static_pool_set", 1),
       kind_of<lists_face<128, 8>>("refill_lists", 8),
       kind_of<lists_face<4096, 8>>("refill_lists_4096", 1),
       kind_of<lists_face<1024, 64>>("refill_lists_1024_by_64", 1),
       kind_of<lists_face<24, 8, check::none>>("refill_lists_unchecked", 1),
-      kind_of<set_face<inside<lock_free<std::uint32_t>>, called::directly, true>>(
-          "pool_set_lock_free", 4, true, false),
-      kind_of<set_face<inside<spin_lock>, called::directly, true>>("pool_set_spin", 4, true, false),
+      kind_of<set_face<inside<lock_free<std::uint32_t>>, directly, true>>("pool_set_lock_free", 4,
+                                                                          true, false),
+      kind_of<set_face<inside<spin_lock>, directly, true>>("pool_set_spin", 4, true, false),
       kind_of<lists_face<128, 8, std::mutex>>("refill_lists_mutex", 4, true, false),
   };
 }
