@@ -4,6 +4,7 @@
 #include <mutex>
 #include <span>
 #include <tests/model/subject.hpp>
+#include <tests/support/fixed_pools.hpp>
 #include <tests/support/require.hpp>
 
 #include <ashlar/adapt/component_allocator.hpp>
@@ -264,15 +265,6 @@ class run_face {
   static_run_pool<over_aligned, capacity> pool_;
 };
 
-struct test_port {
-  static inline std::mutex one_core;
-  static int save_and_disable() noexcept {
-    one_core.lock();
-    return 1;
-  }
-  static void restore(int) noexcept { one_core.unlock(); }
-};
-
 template <class Room, bool Shared = false>
 kind pool_kind(const char* name, unsigned weight) {
   return kind_of<pool_face<Room, Shared>>(name, weight, Shared, !Shared);
@@ -284,7 +276,7 @@ inline std::vector<kind> all() {
       pool_kind<in_storage<check::none, counting::none>>("pool_unchecked", 10),
       pool_kind<in_storage<check::full<8>>>("pool_full_check", 4),
       pool_kind<in_storage<check::full<0>, counting::none>>("pool_full_check_at_once", 1),
-      pool_kind<in_storage<interrupt_mask<test_port>>>("pool_interrupts", 1),
+      pool_kind<in_storage<interrupt_mask<support::test_port>>>("pool_interrupts", 1),
       pool_kind<in_storage<lock_free<std::uint32_t>>>("pool_lock_free_alone", 1),
       pool_kind<in_storage<lock_free<>, check::none, counting::none>>("pool_lock_free_unchecked",
                                                                       1),
