@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace support;
 using namespace ashlar::trace;
+using ashlar::trace::step;  // not support::step
 
 const std::string calls = ASHLAR_TEST_CALLS;
 const std::string operators = ASHLAR_TEST_OPERATORS;
