@@ -1,12 +1,8 @@
 // tests/support/test_heap.hpp: a heap on a steered address space, called as the runtime calls one, with the cache given.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <mutex>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/basic_heap.hpp>
