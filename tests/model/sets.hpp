@@ -174,7 +174,7 @@ class lists_face {
   /// Without a lock a few go to the source one by one; with one the source would need a lock, too.
   static request choose(draw& d, const style& s) {
     request r{s.one_size != 0 ? s.one_size % (Bound + 1) : d.below(Bound + 1),
-              std::size_t{1} << d.below(4)};
+              std::size_t{1} << d.below(locked ? 4 : 5)};
     if (!locked && d.one_in(64)) r = {d.below(1000), std::size_t{1} << d.below(8)};
     return r;
   }
