@@ -67,7 +67,7 @@ bench_programs = cmake --preset release -DASHLAR_BUILD_BENCH=ON && \
   cmake --build --preset release --target bench_programs -j $(JOBS)
 
 MISUSE_ROUNDS ?= 1
-misuse_matrix = python3 tests/misuse/malloc_matrix.py --programs build/library/tests/misuse
+misuse_matrix = python3 tests/misuse/matrix.py malloc --programs build/library/tests/misuse
 misuse_programs = cmake --preset library && \
   cmake --build --preset library --target misuse_malloc_programs -j $(JOBS)
 misuse: ## record what ashlar does of each fault through malloc: tests/misuse/malloc_expected.csv, results/misuse-malloc.md

@@ -11,7 +11,7 @@
 #   posix                         the compiler of this machine, for Linux with the parts of os that other systems have
 #   glibc217                      zig's compiler, for glibc 2.17; this machine's glibc runs what it makes
 # qemu 7.2 takes 24 bytes for each page of 4 KiB that a program maps, also of what is only reserved: 1.6 GB for 256 GiB.
-# So what reserves hundreds of GiB is left out there (tests/support/emulated.hpp).
+# So what reserves hundreds of GiB is left out there (tests/support/extent.hpp).
 set(CMAKE_SYSTEM_NAME Linux)
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ASHLAR_PORT)
 if(ASHLAR_PORT STREQUAL "i386")

@@ -1,14 +1,7 @@
 // The process heap as a standard allocator.
-#include <cstddef>
-#include <cstdint>
-#include <list>
-#include <new>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/c_api.h>

@@ -1,15 +1,6 @@
 // The C face: what the C standard and POSIX say of each function.
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <set>
-#include <thread>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/ashlar.h>
 

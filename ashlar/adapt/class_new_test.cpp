@@ -1,11 +1,6 @@
 // Classes with operators new and delete of their own.
-#include <cstddef>
-#include <memory>
-#include <new>
-#include <stdexcept>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/class_new.hpp>

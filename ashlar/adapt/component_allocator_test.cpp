@@ -1,15 +1,8 @@
 // Pools, pool sets and sized components as standard allocators.
-#include <cstddef>
-#include <list>
-#include <map>
-#include <new>
-#include <string>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
 #include <tests/support/model_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/component_allocator.hpp>
 #include <ashlar/adapt/process_source.hpp>

@@ -6,7 +6,7 @@
 // The node types of the standard libraries are named here and nowhere else, because no other way
 // knows them without running a program, and a program cannot be run when cross-compiling. Where the
 // library says the type itself (node_type, the handle of extract()), that is asked.
-// node_size_test.cpp and tests/libcxx compare with what the containers really allocate.
+// static_pool_for_test.cpp and tests/libcxx compare with what the containers really allocate.
 #pragma once
 
 #include <cstddef>

@@ -1,16 +1,8 @@
 // Components as memory_resources, and memory_resources as page sources.
-#include <array>
-#include <cstddef>
-#include <list>
-#include <memory_resource>
-#include <new>
-#include <string>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
 #include <tests/support/model_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/containers.hpp>

@@ -1,14 +1,8 @@
 // Static pools for containers: as many elements as promised, and no other heap.
-#include <cstdlib>
-#include <new>
-#include <string>
-#include <tests/support/extent.hpp>
+#include <tests/support/allocator_conformance.hpp>
+#include <tests/support/node_checks.hpp>
 #include <tests/support/random.hpp>
-#include <tests/support/recording_allocator.hpp>
-#include <tests/support/sized_key.hpp>
-#include <tests/support/static_pool_checks.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/static_pool_for.hpp>
 
@@ -165,5 +159,24 @@ TEST(NewCounter, Counts) {
   std::list<int> heap(3);
   EXPECT_EQ(news, before + 3) << "else the tests above could not fail";
 }
+
+// ---- the sizes that are known at compile time, against what is really allocated ----
+
+TEST(NodeSize, IsWhatEachContainerAllocates) {
+  support::check_all_nodes();
+}
+TEST(SharedBlock, IsWhatAllocateSharedAllocates) {
+  support::check_shared_blocks();
+}
+TEST(MaxBuckets, BoundsWhatUnorderedContainersAllocate) {
+  support::check_buckets();
+}
+
+// Sizes that a programmer can work out: two or three links, a colour, and the element.
+static_assert(ashlar::node_size<std::list<void*>> == 3 * sizeof(void*));
+static_assert(ashlar::node_size<std::forward_list<void*>> == 2 * sizeof(void*));
+static_assert(ashlar::node_size<std::set<void*>> == 5 * sizeof(void*));
+static_assert(ashlar::node_size<std::map<void*, void*>> == 6 * sizeof(void*));
+static_assert(ashlar::node_alignment<std::list<support::sized_key<64, 64>>> == 64);
 
 }  // namespace

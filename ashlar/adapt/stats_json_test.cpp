@@ -1,14 +1,10 @@
 // The JSON form, read by an independent parser and held against docs/statistics.md.
 // Needs Linux.
-#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/written_stats.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <ashlar/ashlar.h>
 

@@ -2,24 +2,10 @@
 // threads, forks and exceptions.
 // Suites: gcc-check
 // Needs POSIX.
-#include <atomic>
-#include <cerrno>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <tests/support/extent.hpp>
 #include <tests/support/in_child.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <utility>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/c_api.h>
@@ -29,8 +15,7 @@
 namespace {
 
 using namespace ashlar;
-using test::calls;
-using test::figures;
+using namespace test;
 
 /// The messages of failures, while it lives.
 std::vector<std::string> messages;

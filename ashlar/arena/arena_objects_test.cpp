@@ -1,17 +1,10 @@
-#include <cstddef>
-#include <cstdint>
-#include <mutex>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/arena/arena.hpp>
 #include <ashlar/arena/static_arena.hpp>
 #include <ashlar/arena/test_source.hpp>
+
+constinit ashlar::static_arena<64, ashlar::at_death::ignore> arena_for_another_file;
 
 namespace {
 
@@ -302,6 +295,28 @@ TEST_F(ArenaObjects, InBorrowedBlocksGoBackWithTheRewind) {
   EXPECT_EQ(ended.size(), 27u);
   EXPECT_TRUE(source.pieces.empty());
   EXPECT_EQ(source.wrong, 0u);
+}
+
+// ---- an arena with its bytes inside ----
+
+constinit static_arena<1000> plain;
+constinit static_arena<1000, std::mutex, counting::none> with_mutex;
+constinit static_arena<1000, spin_lock, exhaustion::throw_bad_alloc, named<"spun">> with_spin;
+constinit static_arena<0> nothing;
+
+TEST(StaticArena, IsConstantInitialisedWithEveryLock) {
+  EXPECT_NE(plain.allocate(1000), nullptr);
+  EXPECT_NE(with_mutex.allocate(1000), nullptr);
+  EXPECT_NE(with_spin.allocate(1000), nullptr);
+  EXPECT_EQ(nothing.allocate(0), nullptr);
+  EXPECT_EQ(plain.allocate(1, 1), nullptr);
+  EXPECT_EQ(nothing.stats().chunks, 0u);
+}
+
+TEST(StaticArena, WasAllZeroBitsBeforeItsFirstUse) {
+  static constinit static_arena<100> unused;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&unused);
+  for (std::size_t i = 0; i < sizeof(unused); ++i) EXPECT_EQ(bytes[i], 0);
 }
 
 }  // namespace

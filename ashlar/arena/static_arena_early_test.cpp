@@ -1,5 +1,5 @@
 // A static constructor that uses an arena of another file, whichever of the two starts first.
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/arena/static_arena.hpp>
 

@@ -1,16 +1,7 @@
 // Guarded blocks of the test's own: where they lie, when a slot is used again, what is found, and
 // what is said.
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <random>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/guarded_blocks.hpp>
 #include <ashlar/check/misuse_report.hpp>

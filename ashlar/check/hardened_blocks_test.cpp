@@ -1,15 +1,7 @@
 // Words, canaries and the quarantine of hardened blocks: every size, every overflow of 1 to 16
 // bytes, every bit.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <set>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/hardened_blocks.hpp>
 

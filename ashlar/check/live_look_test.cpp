@@ -1,15 +1,6 @@
 // A thread looks at blocks that other threads free, resize and take all the time, and sees nothing
 // that is not so.
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/check/live_look.hpp>

@@ -1,19 +1,7 @@
 // Which blocks are sampled, what the samples say of call sites, and the profile that is written of
 // them. Needs POSIX.
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/sample_gap.hpp>
 #include <ashlar/check/sample_profile.hpp>

@@ -1,14 +1,7 @@
 // Test scopes without a heap: random calls against a simple model, the first sizes, and the table
 // of followed blocks.
-#include <algorithm>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <random>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/test_scopes.hpp>
 

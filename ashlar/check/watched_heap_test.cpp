@@ -1,16 +1,8 @@
 // The front of a heap whose calls are looked at: the same random program in every mode, and what
 // each mode finds.
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <memory>
-#include <random>
-#include <tests/support/heap_stats.hpp>
 #include <tests/support/pattern.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/check/watched_heap.hpp>
 

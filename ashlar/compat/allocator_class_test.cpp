@@ -1,15 +1,6 @@
 // Tests of Allocator.h, among them programs in the style of the classic's own.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <new>
-#include <stdexcept>
-#include <type_traits>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/bits.hpp>
 

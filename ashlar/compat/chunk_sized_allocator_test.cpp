@@ -1,21 +1,8 @@
 // Tests of ChunkSizedAllocator.h, among them a program in the style of its document.
-#include <array>
 #include <climits>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <new>
-#include <stdexcept>
-#include <tests/support/sanitizers.hpp>
 #include <tests/support/shared_blocks.hpp>
 #include <tests/support/single_step.hpp>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/bits.hpp>

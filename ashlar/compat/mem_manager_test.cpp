@@ -1,15 +1,6 @@
 // Tests of MemManager.h, among them a program in the style of the classic's own.
-#include <cstddef>
-#include <cstdint>
-#include <mutex>
-#include <new>
-#include <stdexcept>
-#include <string>
 #include <tests/support/shared_blocks.hpp>
-#include <type_traits>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>

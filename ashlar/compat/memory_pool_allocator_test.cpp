@@ -1,22 +1,10 @@
 // Tests of memory_pool_allocator.h, among them the uses that its document tried.
 #include "memory_pool_allocator.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <list>
-#include <memory>
-#include <new>
-#include <numeric>
-#include <random>
-#include <set>
-#include <string>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
 #include <tests/support/shared_blocks.hpp>
-#include <type_traits>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>

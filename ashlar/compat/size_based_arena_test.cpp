@@ -1,13 +1,6 @@
 // Tests of SizeBasedArena.h, among them programs in the style of its document.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <tests/support/shared_blocks.hpp>
-#include <type_traits>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>

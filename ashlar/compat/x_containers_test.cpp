@@ -1,13 +1,7 @@
 // The classic stl_allocator and its containers, as code written for them uses them.
-#include <functional>
-#include <list>
-#include <new>
-#include <string>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
-#include <type_traits>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/c_api.h>
 

@@ -2,13 +2,7 @@
 // XALLOCATOR gives a class. The modes with the program's own pools are in tests/xallocator.
 #include "xallocator.h"
 
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <new>
-#include <utility>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/c_api.h>
 

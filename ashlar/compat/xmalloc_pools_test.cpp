@@ -1,16 +1,7 @@
 // xmalloc's rules over static pools and over pools that grow, as objects: what their macros define
 // as functions. tests/xallocator has the functions themselves, in programs of their own.
-#include <algorithm>
-#include <cerrno>
-#include <cstdint>
-#include <cstring>
-#include <new>
-#include <string>
 #include <tests/support/shared_blocks.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/compat/xmalloc_pools.hpp>
 

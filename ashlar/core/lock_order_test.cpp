@@ -1,7 +1,6 @@
 // Needs POSIX.
-#include <string>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/lock_order.hpp>
 

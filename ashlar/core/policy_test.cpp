@@ -1,14 +1,4 @@
-#include <cstdint>
-#include <cstdlib>
-#include <mutex>
-#include <new>
-#include <set>
-#include <tests/support/extent.hpp>
-#include <thread>
-#include <type_traits>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/counting.hpp>

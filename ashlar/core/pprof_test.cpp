@@ -1,13 +1,6 @@
 // The bytes of a profile, against the rules of the protobuf format.
-#include <array>
-#include <cstring>
-#include <map>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/pprof.hpp>
 

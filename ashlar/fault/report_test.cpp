@@ -1,6 +1,4 @@
-#include <string>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/fault/report.hpp>
 

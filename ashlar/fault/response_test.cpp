@@ -1,10 +1,6 @@
 // Needs POSIX.
-#include <cerrno>
-#include <csignal>
-#include <string>
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/fault.hpp>
 

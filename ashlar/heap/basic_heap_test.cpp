@@ -1,27 +1,13 @@
 // A whole heap on a steered address space: what it serves, to whom and at which addresses.
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::check_equations;
-using test::deallocate;
-using test::space_call;
-using test::stats_of;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 TEST(Heap, InstancesAreIndependent) {

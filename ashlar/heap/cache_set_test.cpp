@@ -1,11 +1,6 @@
 // The lists of a heap's caches, what each may hold, and what happens when memory is refused.
-#include <cstddef>
-#include <memory>
-#include <mutex>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/cache_set.hpp>
 
@@ -13,8 +8,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 
 constexpr std::size_t total = 1000;
 

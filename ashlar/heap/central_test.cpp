@@ -1,22 +1,7 @@
 // One class's central on a page heap of its own.
 // Needs POSIX.
-#include <algorithm>
-#include <array>
-#include <csignal>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <set>
-#include <string>
-#include <tests/support/slab_pages.hpp>
-#include <tests/support/test_space.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
+#include <tests/support/test_heap.hpp>
 
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/central.hpp>
@@ -25,8 +10,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 
 constexpr slab_part first_pages{0, 2};
 /// Counts how often it is locked.

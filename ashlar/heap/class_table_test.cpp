@@ -1,12 +1,6 @@
 // The domain is small, so it is tested whole, in both directions; for the standard classes and for
 // others.
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <tests/support/extent.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/slab.hpp>

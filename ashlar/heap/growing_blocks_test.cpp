@@ -1,29 +1,15 @@
 // Large blocks that grow in small steps: how often they move, what that takes, and that they keep
 // what is in them.
 // Needs POSIX.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <random>
-#include <tests/support/extent.hpp>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <thread>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 
 namespace {
 
 using namespace ashlar;
-using test::space_call;
-using test::stats_of;
-using test::test_heap;
+using namespace test;
 constexpr std::size_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
 
 char* make(test_heap& h, std::size_t size) {

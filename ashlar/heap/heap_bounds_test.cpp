@@ -1,22 +1,14 @@
 // A heap with bounds on a steered address space: the budget in every path that takes pages, classes
 // that no cache keeps, and giving everything back.
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <random>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::test_space;
+using namespace test;
 using bounded_heap = test::test_heap;
 
 std::unique_ptr<bounded_heap> make(std::size_t budget) {

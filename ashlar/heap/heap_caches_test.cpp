@@ -1,24 +1,8 @@
 // The caches of a heap: how many, how much they hold, who may use them; and threads that pass
 // blocks to each other.
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <deque>
-#include <iterator>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <set>
-#include <tests/support/extent.hpp>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/os/mutex.hpp>
@@ -26,12 +10,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::check_equations;
-using test::deallocate;
-using test::stats_of;
-using test::test_heap;
-using test::test_space;
+using namespace test;
 using cache = test_heap::cache;
 
 /// Waves of every class, so that each stack wants more room.

@@ -1,22 +1,13 @@
 // When a heap takes more memory, and when it gives back what nobody needs.
-#include <cstdint>
-#include <memory>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::space_call;
-using test::stats_of;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 // ---- what rests does not make the heap grow -----------------------------------------------------

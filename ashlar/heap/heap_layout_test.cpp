@@ -1,11 +1,6 @@
 // The description of a heap's layout leads to what the heap itself says.
-#include <cstdint>
-#include <cstring>
-#include <memory>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/heap_layout.hpp>
 

@@ -1,17 +1,7 @@
 // Every misuse that a heap can see by itself, and its report.
 // Needs POSIX.
-#include <algorithm>
-#include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <memory>
-#include <string>
-#include <tests/support/extent.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/basic_heap.hpp>
@@ -19,9 +9,7 @@
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 /// The beginning of a fault's message, as a pattern.

@@ -1,10 +1,7 @@
 // Random programs on a whole heap against a model of its blocks (tests/model), also while system
 // calls fail: each in turn.
-#include <cstdint>
 #include <tests/model/engine.hpp>
-#include <tests/support/extent.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace {
 

@@ -1,26 +1,13 @@
 // What a heap counts: by itself, and exactly, call by call.
-#include <algorithm>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <random>
-#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::check_equations;
-using test::deallocate;
-using test::stats_of;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 TEST(HeapStats, ACacheThatIsReusedCountsNothingOfItsPast) {

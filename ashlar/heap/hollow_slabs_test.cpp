@@ -1,14 +1,6 @@
 // Slabs that have free pages beside blocks in use: which pages those are, and when they leave.
-#include <array>
-#include <cstring>
-#include <memory>
-#include <random>
-#include <tests/support/slab_pages.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <thread>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/heap/slab.hpp>
@@ -17,10 +9,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::allocate;
-using test::deallocate;
-using test::space_call;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 constexpr std::uint64_t delay = 100;

@@ -1,13 +1,7 @@
 // Closed pages: behind each slab of a hardened process's heap, and where freed large blocks were.
 // Needs POSIX.
-#include <cstddef>
-#include <cstdint>
 #include <tests/support/modelled_page_heap.hpp>
-#include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/page_heap.hpp>
 
@@ -15,8 +9,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 using modelled = modelled_page_heap;
 
 /// Returns: whether the byte at `p` can be read: the system says so without a fault.
@@ -29,73 +22,67 @@ bool is_accessible(const char* p) {
   return done;
 }
 
-TEST(PageHeap, AClosedPageLiesBehindEachSlabBehindSoManyAsAreAllowed) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* const before = m.new_slab(5);
-  m.close_behind_slabs();
+TEST_F(PageHeap, AClosedPageLiesBehindEachSlabBehindSoManyAsAreAllowed) {
+  run* const before = m_.new_slab(5);
+  m_.close_behind_slabs();
   const std::size_t own = standard_classes.shapes[5].pages;
   std::vector<run*> slabs;
-  for (int i = 0; i < 25; ++i) slabs.push_back(m.new_slab(5));
+  for (int i = 0; i < 25; ++i) slabs.push_back(m_.new_slab(5));
   for (std::size_t i = 0; i < slabs.size(); ++i) {
-    const char* const behind = m.heap().address_of(*slabs[i]) + own * page_size;
+    const char* const behind = m_.heap().address_of(*slabs[i]) + own * page_size;
     EXPECT_EQ(is_accessible(behind - 1), true);
     if (i < 20) {
       EXPECT_FALSE(is_accessible(behind)) << i;
-      EXPECT_EQ(m.heap().class_anywhere(behind), 0u);
-      EXPECT_EQ(m.heap().large_at(behind), nullptr);
+      EXPECT_EQ(m_.heap().class_anywhere(behind), 0u);
+      EXPECT_EQ(m_.heap().large_at(behind), nullptr);
     }
   }
   EXPECT_EQ(before->pages, own);
   EXPECT_EQ(slabs[20]->pages, own) << "more than were allowed";
-  EXPECT_EQ(m.heap().stats().committed_bytes, 26 * own * page_size) << "closed pages cost nothing";
-  m.audit();
+  EXPECT_EQ(m_.heap().stats().committed_bytes, 26 * own * page_size) << "closed pages cost nothing";
+  m_.audit();
   // The closed pages of slabs that leave are pages like others, and other slabs get closed ones for
   // them.
-  for (std::size_t i = 0; i < 10; ++i) m.drop(slabs[i]);
-  m.audit();
-  run* const later = m.new_slab(5);
-  EXPECT_FALSE(is_accessible(m.heap().address_of(*later) + own * page_size));
-  EXPECT_NE(m.new_large(3 * (own + 1), 1), nullptr);
-  m.drop_all();
-  m.heap().purge_all();
-  m.audit();
+  for (std::size_t i = 0; i < 10; ++i) m_.drop(slabs[i]);
+  m_.audit();
+  run* const later = m_.new_slab(5);
+  EXPECT_FALSE(is_accessible(m_.heap().address_of(*later) + own * page_size));
+  EXPECT_NE(m_.new_large(3 * (own + 1), 1), nullptr);
+  m_.drop_all();
+  m_.heap().purge_all();
+  m_.audit();
 }
 
-TEST(PageHeap, ASealedHeapClosesNoPageAndOpensThoseThatAre) {
-  sealable<test_space> space;
-  modelled m(space);
-  m.close_behind_slabs();
-  run* const closed = m.new_slab(5);
-  run* const kept = m.new_large(100, 1);
-  m.drop(kept);
-  space.seal(true);
-  const std::uint64_t calls = space.calls();
-  EXPECT_EQ(m.new_slab(5)->pages, standard_classes.shapes[5].pages);
-  EXPECT_EQ(space.calls(), calls);
-  m.drop(closed);
-  EXPECT_EQ(space.calls(), calls + 1);
-  space.seal(false);
-  m.audit();
+TEST_F(PageHeap, ASealedHeapClosesNoPageAndOpensThoseThatAre) {
+  m_.close_behind_slabs();
+  run* const closed = m_.new_slab(5);
+  run* const kept = m_.new_large(100, 1);
+  m_.drop(kept);
+  space_.seal(true);
+  const std::uint64_t calls = space_.calls();
+  EXPECT_EQ(m_.new_slab(5)->pages, standard_classes.shapes[5].pages);
+  EXPECT_EQ(space_.calls(), calls);
+  m_.drop(closed);
+  EXPECT_EQ(space_.calls(), calls + 1);
+  space_.seal(false);
+  m_.audit();
 }
 
-TEST(PageHeap, PagesThatTheSystemDoesNotCloseAreCountedAndUsedByNobody) {
-  sealable<test_space> space;
-  modelled m(space);
-  m.close_behind_slabs();
-  run* const closed = m.new_slab(5);
-  EXPECT_EQ(m.heap().stats().closes_refused, 0u);
-  space.fail_always(space_call::close, true);
-  run* const open = m.new_slab(5);
+TEST_F(PageHeap, PagesThatTheSystemDoesNotCloseAreCountedAndUsedByNobody) {
+  m_.close_behind_slabs();
+  run* const closed = m_.new_slab(5);
+  EXPECT_EQ(m_.heap().stats().closes_refused, 0u);
+  space_.fail_always(space_call::close, true);
+  run* const open = m_.new_slab(5);
   ASSERT_NE(open, nullptr);
   EXPECT_EQ(open->pages, closed->pages);
-  EXPECT_EQ(m.heap().stats().closes_refused, 1u);
-  const char* const behind = m.heap().address_of(*open) + (open->pages - 1) * page_size;
+  EXPECT_EQ(m_.heap().stats().closes_refused, 1u);
+  const char* const behind = m_.heap().address_of(*open) + (open->pages - 1) * page_size;
   EXPECT_TRUE(is_accessible(behind));
-  EXPECT_EQ(m.heap().class_anywhere(behind), 0u);
-  m.audit();
-  m.drop_all();
-  m.audit();
+  EXPECT_EQ(m_.heap().class_anywhere(behind), 0u);
+  m_.audit();
+  m_.drop_all();
+  m_.audit();
 }
 
 // ---- freed large blocks -------------------------------------------------------------------------
@@ -121,7 +108,7 @@ bool is_closed(const char* begin, std::size_t pages) {
   return !is_accessible(begin) && !is_accessible(begin + pages * page_size - 1);
 }
 
-TEST(PageHeap, FreedLargeBlocksAreClosedUntilTheirAddressesAreNeeded) {
+TEST_F(PageHeap, FreedLargeBlocksAreClosedUntilTheirAddressesAreNeeded) {
   sealable<test_space> space;
   closing_heap m(space, closing::always);
   const std::vector<run*> made = m.blocks(4, 50);
@@ -146,7 +133,7 @@ TEST(PageHeap, FreedLargeBlocksAreClosedUntilTheirAddressesAreNeeded) {
   EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
 }
 
-TEST(PageHeap, ASlabAndAGrowingBlockGetPagesThatWereClosed) {
+TEST_F(PageHeap, ASlabAndAGrowingBlockGetPagesThatWereClosed) {
   sealable<test_space> space;
   closing_heap m(space, closing::always);
   const std::vector<run*> made = m.blocks(3, standard_classes.shapes[5].pages);
@@ -164,7 +151,7 @@ TEST(PageHeap, ASlabAndAGrowingBlockGetPagesThatWereClosed) {
   m.audit();
 }
 
-TEST(PageHeap, WhatABlockLosesOrLeavesIsClosed) {
+TEST_F(PageHeap, WhatABlockLosesOrLeavesIsClosed) {
   sealable<test_space> space;
   closing_heap m(space, closing::always);
   const std::vector<run*> made = m.blocks(2, 300);
@@ -182,7 +169,7 @@ TEST(PageHeap, WhatABlockLosesOrLeavesIsClosed) {
   m.audit();
 }
 
-TEST(PageHeap, ByDefaultABlockIsClosedIfNoneAsLargeWasFreedBeforeItWasMade) {
+TEST_F(PageHeap, ByDefaultABlockIsClosedIfNoneAsLargeWasFreedBeforeItWasMade) {
   if (page_size > 4096) GTEST_SKIP() << "9 MiB are too few pages for these blocks";
   sealable<test_space> space;
   closing_heap m(space, closing::first);
@@ -201,7 +188,7 @@ TEST(PageHeap, ByDefaultABlockIsClosedIfNoneAsLargeWasFreedBeforeItWasMade) {
   m.audit();
 }
 
-TEST(PageHeap, ByDefaultFewPagesAreClosed) {
+TEST_F(PageHeap, ByDefaultFewPagesAreClosed) {
   sealable<test_space> space;
   closing_heap m(space, closing::first);
   const std::vector<run*> made = m.blocks(60, 50);
@@ -215,7 +202,7 @@ TEST(PageHeap, ByDefaultFewPagesAreClosed) {
   m.audit();
 }
 
-TEST(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
+TEST_F(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
   sealable<test_space> space;
   closing_heap m(space, closing::first);
   const auto behind = [&m](const run* r) { return m.heap().address_of(*r) + r->pages * page_size; };
@@ -243,7 +230,7 @@ TEST(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
   m.audit();
 }
 
-TEST(PageHeap, ByDefaultABlockWhosePageIsNotClosedServesAsWell) {
+TEST_F(PageHeap, ByDefaultABlockWhosePageIsNotClosedServesAsWell) {
   sealable<test_space> space;
   closing_heap m(space, closing::first);
   space.fail_always(space_call::close, true);
@@ -260,7 +247,7 @@ TEST(PageHeap, ByDefaultABlockWhosePageIsNotClosedServesAsWell) {
   m.audit();
 }
 
-TEST(PageHeap, ByDefaultNothingIsClosedWhereFreeMemoryIsKept) {
+TEST_F(PageHeap, ByDefaultNothingIsClosedWhereFreeMemoryIsKept) {
   for (const purge_policy policy : {purge_policy{.delay_ms = -1, .keep_bytes = 0},
                                     purge_policy{.delay_ms = 1000, .keep_bytes = 1 << 20}}) {
     sealable<test_space> space;
@@ -271,7 +258,7 @@ TEST(PageHeap, ByDefaultNothingIsClosedWhereFreeMemoryIsKept) {
   }
 }
 
-TEST(PageHeap, FreedBlocksThatCannotBeClosedAreZero) {
+TEST_F(PageHeap, FreedBlocksThatCannotBeClosedAreZero) {
   sealable<test_space> space;
   closing_heap m(space, closing::always);
   const std::vector<run*> made = m.blocks(4, 50);
@@ -290,7 +277,7 @@ TEST(PageHeap, FreedBlocksThatCannotBeClosedAreZero) {
   m.audit();
 }
 
-TEST(PageHeap, NoMoreThanSoManyRunsAreClosed) {
+TEST_F(PageHeap, NoMoreThanSoManyRunsAreClosed) {
   sealable<test_space> space;
   closing_heap m(space, closing::always);
   std::vector<run*> made;
@@ -304,7 +291,7 @@ TEST(PageHeap, NoMoreThanSoManyRunsAreClosed) {
   m.audit();
 }
 
-TEST(PageHeap, ClosedPagesServeWhereAddressesAreOut) {
+TEST_F(PageHeap, ClosedPagesServeWhereAddressesAreOut) {
   sealable<test_space> space;
   space.set_limit(16 << 20);
   closing_heap m(space, closing::always);
@@ -319,7 +306,7 @@ TEST(PageHeap, ClosedPagesServeWhereAddressesAreOut) {
   m.audit();
 }
 
-TEST(PageHeap, ALargeBlockKeepsWhatWasNotedOfIt) {
+TEST_F(PageHeap, ALargeBlockKeepsWhatWasNotedOfIt) {
   sealable<test_space> space;
   closing_heap m(space, closing::never);
   run* const r = m.blocks(1, 50)[0];

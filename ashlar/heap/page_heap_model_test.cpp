@@ -1,12 +1,7 @@
 // Random programs on a page heap against a model, also while moves, renewals or any system call
 // fail.
-#include <cstdint>
-#include <random>
-#include <tests/support/extent.hpp>
 #include <tests/support/modelled_page_heap.hpp>
-#include <tests/support/test_space.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/page_heap.hpp>
 
@@ -14,11 +9,10 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 using modelled = modelled_page_heap;
 
-TEST(PageHeap, RandomProgramsAgreeWithTheModel) {
+TEST_F(PageHeap, RandomProgramsAgreeWithTheModel) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
@@ -57,7 +51,7 @@ void run_over_several_ranges(modelled& m, sealable<test_space>& space) {
   EXPECT_EQ(space.live_reservations(), 2u) << "the later ranges are empty: they must be gone";
 }
 
-TEST(PageHeap, RandomProgramsOverSeveralRangesAgreeWithTheModel) {
+TEST_F(PageHeap, RandomProgramsOverSeveralRangesAgreeWithTheModel) {
   for (const closing which : {closing::never, closing::always}) {
     sealable<test_space> space;
     space.set_limit(4 << 20);  // the first range: 1 MiB
@@ -67,40 +61,36 @@ TEST(PageHeap, RandomProgramsOverSeveralRangesAgreeWithTheModel) {
   }
 }
 
-TEST(PageHeap, RandomProgramsInARoomThatSomebodyComesIntoAgreeWithTheModel) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* const r = m.new_large(500, 1);
+TEST_F(PageHeap, RandomProgramsInARoomThatSomebodyComesIntoAgreeWithTheModel) {
+  run* const r = m_.new_large(500, 1);
   ASSERT_NE(r, nullptr);
-  if (sizeof(void*) < 8 && space.gaps() == 0) GTEST_SKIP() << "no addresses left for a gap";
-  space.block_claims(m.heap().address_of(*r) + (4 << 20), std::size_t{1} << 30);
-  m.drop(r);
-  run_over_several_ranges(m, space);
-  EXPECT_EQ(space.gaps(), 1u);
+  if (sizeof(void*) < 8 && space_.gaps() == 0) GTEST_SKIP() << "no addresses left for a gap";
+  space_.block_claims(m_.heap().address_of(*r) + (4 << 20), std::size_t{1} << 30);
+  m_.drop(r);
+  run_over_several_ranges(m_, space_);
+  EXPECT_EQ(space_.gaps(), 1u);
 }
 
-TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
+TEST_F(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
   std::mt19937_64 random(31);
-  sealable<test_space> space;
-  space.set_refused_moves_unmap(true);
-  modelled m(space);
-  m.close_behind_slabs();
+  space_.set_refused_moves_unmap(true);
+  m_.close_behind_slabs();
   for (int i = 0; i < 4000; ++i) {
-    if (i == 2000) m.close_freed(closing::always);
-    space.fail_always(space_call::close, random() % 4 == 0);
-    space.fail_always(space_call::move, random() % 2 == 0);
-    space.fail_always(space_call::renew, random() % 8 == 0);
-    space.fail_always(space_call::commit, random() % 16 == 0);
-    step(m, space, random, 8000);
-    if (i % 250 == 0) m.audit();
+    if (i == 2000) m_.close_freed(closing::always);
+    space_.fail_always(space_call::close, random() % 4 == 0);
+    space_.fail_always(space_call::move, random() % 2 == 0);
+    space_.fail_always(space_call::renew, random() % 8 == 0);
+    space_.fail_always(space_call::commit, random() % 16 == 0);
+    step(m_, space_, random, 8000);
+    if (i % 250 == 0) m_.audit();
     if (HasFailure()) return;
   }
-  EXPECT_GT(m.lost(), 0u);
-  space.fail_always(space_call::renew, false);
-  space.fail_always(space_call::commit, false);
-  m.drop_all();
-  m.heap().purge_all();
-  m.audit();
+  EXPECT_GT(m_.lost(), 0u);
+  space_.fail_always(space_call::renew, false);
+  space_.fail_always(space_call::commit, false);
+  m_.drop_all();
+  m_.heap().purge_all();
+  m_.audit();
 }
 
 /// A program that makes every kind of system call.
@@ -155,11 +145,11 @@ void fail_every_call(std::size_t limit, bool in_a_room) {
   }
 }
 
-TEST(PageHeap, SurvivesTheFailureOfEverySystemCall) {
+TEST_F(PageHeap, SurvivesTheFailureOfEverySystemCall) {
   fail_every_call(4 << 20, false);  // the first range: 1 MiB, so that more are added
 }
 
-TEST(PageHeap, SurvivesTheFailureOfEverySystemCallInARoom) {
+TEST_F(PageHeap, SurvivesTheFailureOfEverySystemCallInARoom) {
   fail_every_call(std::size_t{1} << 30, true);
 }
 

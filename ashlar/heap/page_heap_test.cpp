@@ -1,15 +1,8 @@
 // Where a page heap finds its pages: the first range and later ones, runs that grow, move and
 // merge, slabs by their place.
 // Needs POSIX.
-#include <algorithm>
-#include <cstdint>
-#include <memory>
-#include <tests/support/emulated.hpp>
 #include <tests/support/modelled_page_heap.hpp>
-#include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/page_heap.hpp>
 
@@ -17,14 +10,13 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 using modelled = modelled_page_heap;
 
 /// Of 80 MiB: more than a later range has by itself.
 constexpr std::size_t huge_pages = (std::size_t{80} << 20) / page_size;
 
-TEST(PageHeap, FirstRangeFollowsMemoryAndLimit) {
+TEST_F(PageHeap, FirstRangeFollowsMemoryAndLimit) {
   if (support::emulated) GTEST_SKIP() << "qemu pays for each reserved page";
   const auto first_range = [](std::size_t physical, std::size_t limit) {
     sealable<test_space> space;
@@ -52,7 +44,7 @@ TEST(PageHeap, FirstRangeFollowsMemoryAndLimit) {
   EXPECT_LE(first_range(gib, 1), std::max(std::size_t{1} << 20, page_size << mark_shift_max));
 }
 
-TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
+TEST_F(PageHeap, ReservesLessWhereTheSystemRefuses) {
   constexpr std::size_t mib = std::size_t{1} << 20;
   {
     sealable<test_space> space;  // no room: 64 MiB, and tables
@@ -78,36 +70,32 @@ TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
 
 // The class of any address below the first range's end is looked up without asking who has that
 // address.
-TEST(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* const r = m.new_large(1, 1);
+TEST_F(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
+  run* const r = m_.new_large(1, 1);
   ASSERT_NE(r, nullptr);
-  ASSERT_TRUE(m.heap().keep_slack());
-  char* const begin = m.heap().address_of(*r);
-  char* const far = begin + m.heap().first_tables().end / 2 - page_size;
-  EXPECT_TRUE(m.heap().owns(begin));
-  EXPECT_TRUE(m.heap().owns(begin + 2 * page_size)) << "free, but the heap's";
+  ASSERT_TRUE(m_.heap().keep_slack());
+  char* const begin = m_.heap().address_of(*r);
+  char* const far = begin + m_.heap().first_tables().end / 2 - page_size;
+  EXPECT_TRUE(m_.heap().owns(begin));
+  EXPECT_TRUE(m_.heap().owns(begin + 2 * page_size)) << "free, but the heap's";
   for (char* const p : {far, far + page_size - 1, begin + 2048 * page_size}) {
-    EXPECT_FALSE(m.heap().owns(p));
-    EXPECT_EQ(m.heap().class_of(p), 0u);
-    EXPECT_EQ(m.heap().class_anywhere(p), 0u);
-    EXPECT_EQ(m.heap().large_at(p), nullptr);
-    EXPECT_EQ(m.heap().delete_large(p), 0u);
-    EXPECT_EQ(m.heap().exchange_slack(p, 7), 0u);
+    EXPECT_FALSE(m_.heap().owns(p));
+    EXPECT_EQ(m_.heap().class_of(p), 0u);
+    EXPECT_EQ(m_.heap().class_anywhere(p), 0u);
+    EXPECT_EQ(m_.heap().large_at(p), nullptr);
+    EXPECT_EQ(m_.heap().delete_large(p), 0u);
+    EXPECT_EQ(m_.heap().exchange_slack(p, 7), 0u);
     char* at = nullptr;
-    EXPECT_EQ(m.heap().slab_of(p, 4, at), nullptr);
+    EXPECT_EQ(m_.heap().slab_of(p, 4, at), nullptr);
   }
 }
 
-TEST(PageHeap, GoesOnInLaterRanges) {
-  sealable<test_space> space;
-  space.set_limit(8 << 20);  // the first range: 2 MiB
-  modelled m(space);
+TEST_F(PageHeap, GoesOnInLaterRanges) {
+  space_.set_limit(8 << 20);  // the first range: 2 MiB
   std::vector<run*> slabs;
-  for (int i = 0; i < 200; ++i) slabs.push_back(m.new_slab(4));  // 12.5 MiB
+  for (int i = 0; i < 200; ++i) slabs.push_back(m_.new_slab(4));  // 12.5 MiB
   ASSERT_NE(slabs.back(), nullptr);
-  pages& heap = m.heap();
+  pages& heap = m_.heap();
   const char* const early = heap.address_of(*slabs.front());
   const char* const late = heap.address_of(*slabs.back());
   EXPECT_EQ(heap.class_of(early), 4u);
@@ -115,171 +103,155 @@ TEST(PageHeap, GoesOnInLaterRanges) {
   EXPECT_EQ(heap.class_anywhere(late), 4u);
   EXPECT_TRUE(heap.owns(late));
   // One block that no standard range holds gets a range of its own size.
-  EXPECT_NE(m.new_large(huge_pages, 1), nullptr);
-  m.audit();
+  EXPECT_NE(m_.new_large(huge_pages, 1), nullptr);
+  m_.audit();
 }
 
-TEST(PageHeap, AddressesOutsideOfEveryRangeBelongToNobody) {
-  sealable<test_space> space;
-  modelled m(space);
+TEST_F(PageHeap, AddressesOutsideOfEveryRangeBelongToNobody) {
   int local = 0;
   const auto ask = [&](const void* p) {
-    EXPECT_EQ(m.heap().class_of(p), 0u);
+    EXPECT_EQ(m_.heap().class_of(p), 0u);
     char* begin = nullptr;
-    EXPECT_EQ(m.heap().class_anywhere(p), 0u);
-    EXPECT_EQ(m.heap().slab_of(p, 1, begin), nullptr);
-    EXPECT_EQ(m.heap().large_at(p), nullptr);
-    EXPECT_FALSE(m.heap().owns(p));
-    EXPECT_EQ(m.heap().delete_large(const_cast<void*>(p)), 0u);
+    EXPECT_EQ(m_.heap().class_anywhere(p), 0u);
+    EXPECT_EQ(m_.heap().slab_of(p, 1, begin), nullptr);
+    EXPECT_EQ(m_.heap().large_at(p), nullptr);
+    EXPECT_FALSE(m_.heap().owns(p));
+    EXPECT_EQ(m_.heap().delete_large(const_cast<void*>(p)), 0u);
   };
   for (int started = 0; started < 2; ++started) {
     ask(nullptr);
     ask(&local);
     ask(reinterpret_cast<const void*>(UINTPTR_MAX));
-    if (started == 0) m.new_slab(1);
+    if (started == 0) m_.new_slab(1);
   }
 }
 
-TEST(PageHeap, ReusesDirtyMemoryBeforeFresh) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* slab = m.new_slab(1);
-  char* const address = m.heap().address_of(*slab);
+TEST_F(PageHeap, ReusesDirtyMemoryBeforeFresh) {
+  run* slab = m_.new_slab(1);
+  char* const address = m_.heap().address_of(*slab);
   // It keeps the freed run from meeting fresh pages, and its class has a table of marks from now
   // on.
-  ASSERT_NE(m.new_slab(2), nullptr);
-  const std::uint64_t committed = m.heap().stats().committed_bytes;
-  m.drop(slab);
-  EXPECT_EQ(m.heap().stats().committed_bytes, committed) << "dirty pages may be resident";
-  const std::uint64_t calls = space.calls();
-  run* other = m.new_slab(2);
-  EXPECT_EQ(m.heap().address_of(*other), address) << "memory moves between classes";
+  ASSERT_NE(m_.new_slab(2), nullptr);
+  const std::uint64_t committed = m_.heap().stats().committed_bytes;
+  m_.drop(slab);
+  EXPECT_EQ(m_.heap().stats().committed_bytes, committed) << "dirty pages may be resident";
+  const std::uint64_t calls = space_.calls();
+  run* other = m_.new_slab(2);
+  EXPECT_EQ(m_.heap().address_of(*other), address) << "memory moves between classes";
   EXPECT_FALSE(other->zero);
-  EXPECT_EQ(space.calls(), calls) << "without a system call";
-  EXPECT_EQ(m.heap().stats().committed_bytes, committed);
-  m.drop(other);
-  run* large = m.new_large(standard_classes.shapes[2].pages, 1);
-  EXPECT_EQ(m.heap().address_of(*large), address);
+  EXPECT_EQ(space_.calls(), calls) << "without a system call";
+  EXPECT_EQ(m_.heap().stats().committed_bytes, committed);
+  m_.drop(other);
+  run* large = m_.new_large(standard_classes.shapes[2].pages, 1);
+  EXPECT_EQ(m_.heap().address_of(*large), address);
   EXPECT_FALSE(large->zero);
 }
 
-TEST(PageHeap, PurgedMemoryIsKnownToBeZeroAndMergesAgain) {
-  sealable<test_space> space;
-  modelled m(space);
+TEST_F(PageHeap, PurgedMemoryIsKnownToBeZeroAndMergesAgain) {
   std::vector<run*> runs;
-  for (int i = 0; i < 8; ++i) runs.push_back(m.new_large(10, 1));
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  char* const address = m.heap().address_of(*runs.front());
-  for (run* r : runs) m.drop(r);
-  EXPECT_EQ(m.heap().purge_all(), 80 * page_size);
-  EXPECT_EQ(m.heap().stats().given_back_bytes, 80 * page_size);
-  EXPECT_EQ(m.heap().stats().committed_bytes, page_size);
-  run* all = m.new_large(80, 1);
-  EXPECT_EQ(m.heap().address_of(*all), address);
+  for (int i = 0; i < 8; ++i) runs.push_back(m_.new_large(10, 1));
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  char* const address = m_.heap().address_of(*runs.front());
+  for (run* r : runs) m_.drop(r);
+  EXPECT_EQ(m_.heap().purge_all(), 80 * page_size);
+  EXPECT_EQ(m_.heap().stats().given_back_bytes, 80 * page_size);
+  EXPECT_EQ(m_.heap().stats().committed_bytes, page_size);
+  run* all = m_.new_large(80, 1);
+  EXPECT_EQ(m_.heap().address_of(*all), address);
   EXPECT_TRUE(all->zero) << "and the model has read it";
 }
 
-TEST(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
-  sealable<test_space> space;
-  space.set_limit(8 << 20);  // one range of 2 MiB
-  modelled m(space);
-  run* first = m.new_large(200, 1);
+TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
+  space_.set_limit(8 << 20);  // one range of 2 MiB
+  run* first = m_.new_large(200, 1);
   ASSERT_NE(first, nullptr);
-  run* second = m.new_large(200, 1);
+  run* second = m_.new_large(200, 1);
   ASSERT_NE(second, nullptr);
-  space.set_reserve_max(space.live_bytes());
-  space.fail_always(space_call::purge, true);
-  m.drop(first);
+  space_.set_reserve_max(space_.live_bytes());
+  space_.fail_always(space_call::purge, true);
+  m_.drop(first);
   // Nothing long enough is left, so the heap tries to give back and to merge before it refuses.
-  EXPECT_EQ(m.new_large(300, 1), nullptr);
-  m.audit();
-  run* again = m.new_large(200, 1);  // the model reads it if it is called zero
+  EXPECT_EQ(m_.new_large(300, 1), nullptr);
+  m_.audit();
+  run* again = m_.new_large(200, 1);  // the model reads it if it is called zero
   ASSERT_NE(again, nullptr);
-  m.audit();
-  EXPECT_EQ(m.heap().purge_all(), 0u);
+  m_.audit();
+  EXPECT_EQ(m_.heap().purge_all(), 0u);
 }
 
-TEST(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* a = m.new_large(4, 1);
-  run* b = m.new_large(4, 1);
-  run* c = m.new_large(4, 1);
-  m.resize(c, 100);
+TEST_F(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
+  run* a = m_.new_large(4, 1);
+  run* b = m_.new_large(4, 1);
+  run* c = m_.new_large(4, 1);
+  m_.resize(c, 100);
   EXPECT_EQ(c->pages, 100u) << "the last run grows into fresh pages";
-  m.resize(a, 5);
+  m_.resize(a, 5);
   EXPECT_EQ(a->pages, 4u) << "a neighbour in use is in the way";
-  m.drop(b);
-  m.resize(a, 6);
+  m_.drop(b);
+  m_.resize(a, 6);
   EXPECT_EQ(a->pages, 6u);
-  m.resize(a, 9);
+  m_.resize(a, 9);
   EXPECT_EQ(a->pages, 6u) << "only two pages are left";
-  m.resize(a, 8);
+  m_.resize(a, 8);
   EXPECT_EQ(a->pages, 8u);
-  m.resize(a, 1);
+  m_.resize(a, 1);
   EXPECT_EQ(a->pages, 1u);
-  run* d = m.new_large(7, 1);
-  EXPECT_EQ(m.heap().address_of(*d), m.heap().address_of(*a) + page_size);
-  m.audit();
+  run* d = m_.new_large(7, 1);
+  EXPECT_EQ(m_.heap().address_of(*d), m_.heap().address_of(*a) + page_size);
+  m_.audit();
 }
 
-TEST(PageHeap, GrowsInPlaceUpToTheEndOfItsRangeAndNoFurther) {
-  sealable<test_space> space;
-  space.set_limit(8 << 20);  // the first range: 2 MiB
+TEST_F(PageHeap, GrowsInPlaceUpToTheEndOfItsRangeAndNoFurther) {
+  space_.set_limit(8 << 20);  // the first range: 2 MiB
   constexpr std::size_t all = (2 << 20) / page_size;
-  modelled m(space);
-  run* const a = m.new_large(4, 1);
-  m.resize(a, all + 1);
+  run* const a = m_.new_large(4, 1);
+  m_.resize(a, all + 1);
   EXPECT_EQ(a->pages, 4u) << "one page more than the range has";
-  m.resize(a, all);
+  m_.resize(a, all);
   EXPECT_EQ(a->pages, all);
-  m.resize(a, all + 1);
+  m_.resize(a, all + 1);
   EXPECT_EQ(a->pages, all);
-  m.audit();
+  m_.audit();
 }
 
-TEST(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* a = m.new_large(4, 1);
-  run* clean = m.new_large(4, 1);
-  run* dirty = m.new_large(4, 1);
-  m.drop(clean);
-  EXPECT_GT(m.heap().purge_all(), 0u);
-  m.drop(dirty);
-  m.audit();
-  m.resize(a, 10);
+TEST_F(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
+  run* a = m_.new_large(4, 1);
+  run* clean = m_.new_large(4, 1);
+  run* dirty = m_.new_large(4, 1);
+  m_.drop(clean);
+  EXPECT_GT(m_.heap().purge_all(), 0u);
+  m_.drop(dirty);
+  m_.audit();
+  m_.resize(a, 10);
   EXPECT_EQ(a->pages, 10u) << "a clean run and half of a dirty one";
-  m.audit();
-  m.resize(a, 40);
+  m_.audit();
+  m_.resize(a, 40);
   EXPECT_EQ(a->pages, 40u) << "the rest, and fresh pages where it ends at the top";
-  m.audit();
-  run* last = m.new_large(4, 1);
-  m.resize(a, 41);
+  m_.audit();
+  run* last = m_.new_large(4, 1);
+  m_.resize(a, 41);
   EXPECT_EQ(a->pages, 40u) << "what is in use is in the way";
-  m.drop(last);
-  m.audit();
+  m_.drop(last);
+  m_.audit();
 }
 
-TEST(PageHeap, MovedPagesLeaveCleanOnesBehindWithoutASystemCall) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* const from = m.new_large(200, 1);
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  char* const place = m.heap().address_of(*from);
-  const std::uint64_t committed = m.heap().stats().committed_bytes;
-  run* const to = m.move(from, 300);
+TEST_F(PageHeap, MovedPagesLeaveCleanOnesBehindWithoutASystemCall) {
+  run* const from = m_.new_large(200, 1);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  char* const place = m_.heap().address_of(*from);
+  const std::uint64_t committed = m_.heap().stats().committed_bytes;
+  run* const to = m_.move(from, 300);
   ASSERT_NE(to, from);
-  EXPECT_EQ(space.calls(space_call::renew) + space.calls(space_call::purge), 0u);
-  EXPECT_EQ(m.heap().stats().committed_bytes, committed + 100 * page_size);
-  EXPECT_EQ(m.heap().stats().given_back_bytes, 0u) << "nothing was: the block has it all";
-  run* const next = m.new_large(200, 1);
-  EXPECT_EQ(m.heap().address_of(*next), place);
+  EXPECT_EQ(space_.calls(space_call::renew) + space_.calls(space_call::purge), 0u);
+  EXPECT_EQ(m_.heap().stats().committed_bytes, committed + 100 * page_size);
+  EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u) << "nothing was: the block has it all";
+  run* const next = m_.new_large(200, 1);
+  EXPECT_EQ(m_.heap().address_of(*next), place);
   EXPECT_TRUE(next->zero) << "and the model has read it";
-  m.audit();
+  m_.audit();
 }
 
-TEST(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
+TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
   for (const bool copied : {false, true}) {
     SCOPED_TRACE(copied);
     sealable<test_space> space;
@@ -306,26 +278,24 @@ TEST(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
   }
 }
 
-TEST(PageHeap, RoomIsAddressesOnly) {
-  sealable<test_space> space;
-  modelled m(space);
-  m.heap().set_pages_max(400);
-  run* r = m.new_large(150, 1);
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  r = m.move(r, 190);
-  EXPECT_EQ(m.heap().headroom_pages(), 190u);
-  const page_heap_stats s = m.heap().stats();
+TEST_F(PageHeap, RoomIsAddressesOnly) {
+  m_.heap().set_pages_max(400);
+  run* r = m_.new_large(150, 1);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  r = m_.move(r, 190);
+  EXPECT_EQ(m_.heap().headroom_pages(), 190u);
+  const page_heap_stats s = m_.heap().stats();
   EXPECT_EQ(s.committed_bytes, 191 * page_size);
   EXPECT_EQ(s.peak_committed_bytes, 191 * page_size) << "the block was never there twice";
   EXPECT_EQ(s.large_pages, 191u);
-  EXPECT_NE(m.new_large(209, 1), nullptr) << "it counts against no budget";
-  m.resize(r, 191);
+  EXPECT_NE(m_.new_large(209, 1), nullptr) << "it counts against no budget";
+  m_.resize(r, 191);
   EXPECT_EQ(r->pages, 190u) << "but growth into it does";
-  EXPECT_EQ(m.heap().headroom_pages(), 190u);
-  m.audit();
+  EXPECT_EQ(m_.heap().headroom_pages(), 190u);
+  m_.audit();
 }
 
-TEST(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
+TEST_F(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
   const auto room_after = [](auto change) {
     sealable<test_space> space;
     modelled m(space);
@@ -347,7 +317,7 @@ TEST(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
   EXPECT_EQ(room_after([](modelled& m, run* r) { m.copy(r, 700); }), 700u);
 }
 
-TEST(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
+TEST_F(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
   for (const bool sealed : {false, true}) {
     SCOPED_TRACE(sealed);
     sealable<test_space> space;
@@ -378,29 +348,27 @@ TEST(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
   }
 }
 
-TEST(PageHeap, ARunWhoseMappingsAreKnownIsMovedPieceByPiece) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* r = m.new_large(200, 1);
-  r = m.move(r, 300);
-  ASSERT_EQ(space.calls(space_call::move), 1u);
-  m.resize(r, 600);
-  r = m.move(r, 700);
-  ASSERT_EQ(space.calls(space_call::move), 3u) << "what was moved, and what it grew by";
-  m.audit();
-  EXPECT_EQ(m.move(r, 800), r) << "it has three mappings now: it is to be copied";
-  EXPECT_EQ(space.calls(space_call::move), 3u);
-  r = m.copy(r, 800);
-  m.audit();
-  r = m.move(r, 900);
-  EXPECT_EQ(space.calls(space_call::move), 4u) << "the copy has one again";
-  m.drop_all();
-  m.heap().purge_all();
-  m.audit();
-  EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
+TEST_F(PageHeap, ARunWhoseMappingsAreKnownIsMovedPieceByPiece) {
+  run* r = m_.new_large(200, 1);
+  r = m_.move(r, 300);
+  ASSERT_EQ(space_.calls(space_call::move), 1u);
+  m_.resize(r, 600);
+  r = m_.move(r, 700);
+  ASSERT_EQ(space_.calls(space_call::move), 3u) << "what was moved, and what it grew by";
+  m_.audit();
+  EXPECT_EQ(m_.move(r, 800), r) << "it has three mappings now: it is to be copied";
+  EXPECT_EQ(space_.calls(space_call::move), 3u);
+  r = m_.copy(r, 800);
+  m_.audit();
+  r = m_.move(r, 900);
+  EXPECT_EQ(space_.calls(space_call::move), 4u) << "the copy has one again";
+  m_.drop_all();
+  m_.heap().purge_all();
+  m_.audit();
+  EXPECT_EQ(m_.heap().stats().committed_bytes, 0u);
 }
 
-TEST(PageHeap, AMoveThatFailsHalfwayLeavesTheBlockAsItWas) {
+TEST_F(PageHeap, AMoveThatFailsHalfwayLeavesTheBlockAsItWas) {
   std::uint64_t failed_moves = 0;
   for (std::uint64_t n = 1;; ++n) {
     SCOPED_TRACE(n);
@@ -429,286 +397,262 @@ TEST(PageHeap, AMoveThatFailsHalfwayLeavesTheBlockAsItWas) {
   EXPECT_EQ(failed_moves, 2u) << "of what was moved before, and of what it grew by";
 }
 
-TEST(PageHeap, FreedBlocksThatGrewServeOthersFromMemory) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* const r = m.move(m.new_large(200, 1), 300);
-  char* const place = m.heap().address_of(*r);
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  m.drop(r);
-  EXPECT_EQ(m.heap().stats().given_back_bytes, 0u) << "it is dirty, and somebody may want it";
-  run* const next = m.new_large(250, 1);
-  EXPECT_EQ(m.heap().address_of(*next), place);
+TEST_F(PageHeap, FreedBlocksThatGrewServeOthersFromMemory) {
+  run* const r = m_.move(m_.new_large(200, 1), 300);
+  char* const place = m_.heap().address_of(*r);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  m_.drop(r);
+  EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u) << "it is dirty, and somebody may want it";
+  run* const next = m_.new_large(250, 1);
+  EXPECT_EQ(m_.heap().address_of(*next), place);
   EXPECT_FALSE(next->zero);
-  EXPECT_EQ(m.move(next, 400), next) << "nobody knows where its mappings end";
-  m.drop(next);
-  m.heap().purge_all();
-  EXPECT_EQ(space.calls(space_call::renew), 1u) << "its mapping is healed";
-  m.audit();
-  run* const whole = m.new_large(250, 1);
-  EXPECT_NE(m.move(whole, 400), whole) << "it may be moved again";
+  EXPECT_EQ(m_.move(next, 400), next) << "nobody knows where its mappings end";
+  m_.drop(next);
+  m_.heap().purge_all();
+  EXPECT_EQ(space_.calls(space_call::renew), 1u) << "its mapping is healed";
+  m_.audit();
+  run* const whole = m_.new_large(250, 1);
+  EXPECT_NE(m_.move(whole, 400), whole) << "it may be moved again";
   // A long one, or one that did not fit its place, is not held for others.
-  m.drop(m.move(m.new_large(1000, 1), 1030));
-  EXPECT_EQ(space.calls(space_call::renew), 2u);
-  run* const outgrown = m.move(m.new_large(200, 1), 300);
-  m.copy(outgrown, 700);
-  EXPECT_EQ(space.calls(space_call::renew), 3u);
-  m.audit();
+  m_.drop(m_.move(m_.new_large(1000, 1), 1030));
+  EXPECT_EQ(space_.calls(space_call::renew), 2u);
+  run* const outgrown = m_.move(m_.new_large(200, 1), 300);
+  m_.copy(outgrown, 700);
+  EXPECT_EQ(space_.calls(space_call::renew), 3u);
+  m_.audit();
 }
 
-TEST(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* const hole = m.new_large(200, 1);
-  m.resize(hole, 256);
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  run* const other = m.new_large(300, 1);
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  m.drop(hole);
-  run* const grows = m.new_large(128, 1);  // 128 pages are left behind it
-  m.drop(other);
-  run* const next = m.new_large(128, 1);  // they would fit best
-  const std::uint64_t committed = m.heap().stats().committed_bytes;
-  const char* const place = m.heap().address_of(*grows);
-  m.resize(grows, 256);
+TEST_F(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
+  run* const hole = m_.new_large(200, 1);
+  m_.resize(hole, 256);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  run* const other = m_.new_large(300, 1);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  m_.drop(hole);
+  run* const grows = m_.new_large(128, 1);  // 128 pages are left behind it
+  m_.drop(other);
+  run* const next = m_.new_large(128, 1);  // they would fit best
+  const std::uint64_t committed = m_.heap().stats().committed_bytes;
+  const char* const place = m_.heap().address_of(*grows);
+  m_.resize(grows, 256);
   EXPECT_EQ(grows->pages, 256u);
-  EXPECT_EQ(m.heap().address_of(*grows), place);
-  EXPECT_EQ(m.heap().stats().committed_bytes, committed);
-  m.drop(next);
-  m.resize(grows, 100);
-  ASSERT_NE(m.new_large(300, 1), nullptr);
-  ASSERT_NE(m.new_large(156, 1), nullptr);
-  EXPECT_EQ(m.heap().stats().committed_bytes, committed) << "but before anything is committed";
-  m.audit();
+  EXPECT_EQ(m_.heap().address_of(*grows), place);
+  EXPECT_EQ(m_.heap().stats().committed_bytes, committed);
+  m_.drop(next);
+  m_.resize(grows, 100);
+  ASSERT_NE(m_.new_large(300, 1), nullptr);
+  ASSERT_NE(m_.new_large(156, 1), nullptr);
+  EXPECT_EQ(m_.heap().stats().committed_bytes, committed) << "but before anything is committed";
+  m_.audit();
 }
 
-TEST(PageHeap, WhereNoBlockHadGrownTheShortestRunThatFitsIsTaken) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* const hole = m.new_large(256, 1);
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  run* const other = m.new_large(300, 1);
-  char* const place = m.heap().address_of(*hole);
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  m.drop(hole);
-  ASSERT_NE(m.new_large(128, 1), nullptr);
-  m.drop(other);
-  run* const next = m.new_large(128, 1);
-  EXPECT_EQ(m.heap().address_of(*next), place + 128 * page_size);
-  m.audit();
+TEST_F(PageHeap, WhereNoBlockHadGrownTheShortestRunThatFitsIsTaken) {
+  run* const hole = m_.new_large(256, 1);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  run* const other = m_.new_large(300, 1);
+  char* const place = m_.heap().address_of(*hole);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  m_.drop(hole);
+  ASSERT_NE(m_.new_large(128, 1), nullptr);
+  m_.drop(other);
+  run* const next = m_.new_large(128, 1);
+  EXPECT_EQ(m_.heap().address_of(*next), place + 128 * page_size);
+  m_.audit();
 }
 
-TEST(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
-  sealable<test_space> space;
-  modelled m(space);
+TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
   std::vector<run*> live;
   std::uint64_t moved = 0;
   for (int i = 0; i < 5000; ++i) {
-    run* const r = m.new_large(1, 1);
+    run* const r = m_.new_large(1, 1);
     ASSERT_NE(r, nullptr);
-    run* const to = m.move(r, 2);
+    run* const to = m_.move(r, 2);
     moved += to != r ? 1u : 0u;
   }
   EXPECT_GE(moved, 4000u);
   EXPECT_LE(moved, 4096u) << "a process may have 65,530 mappings, and the program wants some";
-  m.drop_all();
-  m.heap().purge_all();
-  m.audit();
-  run* const r = m.new_large(1, 1);
-  EXPECT_NE(m.move(r, 2), r) << "all are healed";
+  m_.drop_all();
+  m_.heap().purge_all();
+  m_.audit();
+  run* const r = m_.new_large(1, 1);
+  EXPECT_NE(m_.move(r, 2), r) << "all are healed";
 }
 
-TEST(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
-  sealable<test_space> space;
-  space.set_refused_moves_unmap(true);
-  modelled m(space);
-  run* from = m.new_large(200, 1);
-  space.fail_always(space_call::move, true);
-  for (int i = 0; i < 5; ++i) m.move(from, 300);
-  EXPECT_EQ(space.calls(space_call::renew), 5u);
-  EXPECT_EQ(m.lost(), 0u);
-  EXPECT_EQ(m.heap().stats().large_runs, 1u);
-  m.audit();
+TEST_F(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
+  space_.set_refused_moves_unmap(true);
+  run* from = m_.new_large(200, 1);
+  space_.fail_always(space_call::move, true);
+  for (int i = 0; i < 5; ++i) m_.move(from, 300);
+  EXPECT_EQ(space_.calls(space_call::renew), 5u);
+  EXPECT_EQ(m_.lost(), 0u);
+  EXPECT_EQ(m_.heap().stats().large_runs, 1u);
+  m_.audit();
   // Everything there is is handed out and written to: an access to what is unmapped ends the test.
-  for (int i = 0; i < 100; ++i) ASSERT_NE(m.new_large(300, 1), nullptr);
-  m.drop_all();
-  m.heap().purge_all();
-  m.audit();
-  EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
+  for (int i = 0; i < 100; ++i) ASSERT_NE(m_.new_large(300, 1), nullptr);
+  m_.drop_all();
+  m_.heap().purge_all();
+  m_.audit();
+  EXPECT_EQ(m_.heap().stats().committed_bytes, 0u);
 }
 
-TEST(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
-  sealable<test_space> space;
-  space.set_gap_max(0);
-  space.set_limit(4096 * page_size);  // one range of 1024 pages
-  space.set_refused_moves_unmap(true);
-  modelled m(space);
-  run* from = m.new_large(200, 1);
-  space.fail_always(space_call::move, true);
-  space.fail_always(space_call::renew, true);
-  m.move(from, 300);
-  ASSERT_EQ(m.lost(), 1u);
-  m.audit();
-  EXPECT_EQ(m.heap().stats().committed_bytes, 500 * page_size);
-  space.set_reserve_max(space.live_bytes());
+TEST_F(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
+  space_.set_gap_max(0);
+  space_.set_limit(4096 * page_size);  // one range of 1024 pages
+  space_.set_refused_moves_unmap(true);
+  run* from = m_.new_large(200, 1);
+  space_.fail_always(space_call::move, true);
+  space_.fail_always(space_call::renew, true);
+  m_.move(from, 300);
+  ASSERT_EQ(m_.lost(), 1u);
+  m_.audit();
+  EXPECT_EQ(m_.heap().stats().committed_bytes, 500 * page_size);
+  space_.set_reserve_max(space_.live_bytes());
   for (int round = 0; round < 3; ++round) {
     // The model sees an overlap with what is lost, and writing there would end the test.
-    while (m.new_large(10, 1) != nullptr) {
+    while (m_.new_large(10, 1) != nullptr) {
     }
-    EXPECT_GT(m.live_pages(), 700u);
-    EXPECT_LE(m.live_pages(), 724u);
-    m.audit();
-    m.drop_all();
-    m.heap().purge_all();
-    m.audit();
-    EXPECT_EQ(m.heap().stats().committed_bytes, 300 * page_size);
+    EXPECT_GT(m_.live_pages(), 700u);
+    EXPECT_LE(m_.live_pages(), 724u);
+    m_.audit();
+    m_.drop_all();
+    m_.heap().purge_all();
+    m_.audit();
+    EXPECT_EQ(m_.heap().stats().committed_bytes, 300 * page_size);
   }
 }
 
-TEST(PageHeap, RefusedGrowthNeverExtendsARange) {
-  sealable<test_space> space;
-  modelled m(space);
-  ASSERT_TRUE(m.heap().start(standard_classes.bit_words_per_page));
-  const std::uint64_t at_start = space.calls();
+TEST_F(PageHeap, RefusedGrowthNeverExtendsARange) {
+  ASSERT_TRUE(m_.heap().start(standard_classes.bit_words_per_page));
+  const std::uint64_t at_start = space_.calls();
   for (std::size_t c = 1; c < class_count; ++c)
-    EXPECT_EQ(m.new_slab(static_cast<class_index>(c), growth::refused), nullptr);
-  EXPECT_EQ(m.new_large(1, 1, growth::refused), nullptr);
-  EXPECT_EQ(m.new_large(1000, 16, growth::refused), nullptr);
-  EXPECT_EQ(space.calls(), at_start) << "nothing was free, so there was nothing to ask the system";
+    EXPECT_EQ(m_.new_slab(static_cast<class_index>(c), growth::refused), nullptr);
+  EXPECT_EQ(m_.new_large(1, 1, growth::refused), nullptr);
+  EXPECT_EQ(m_.new_large(1000, 16, growth::refused), nullptr);
+  EXPECT_EQ(space_.calls(), at_start) << "nothing was free, so there was nothing to ask the system";
 
-  run* dirty = m.new_large(64, 1);
-  run* between = m.new_large(1, 1);
-  run* clean = m.new_large(40, 1);
-  run* last = m.new_large(1, 1);
+  run* dirty = m_.new_large(64, 1);
+  run* between = m_.new_large(1, 1);
+  run* clean = m_.new_large(40, 1);
+  run* last = m_.new_large(1, 1);
   ASSERT_TRUE(dirty != nullptr && between != nullptr && clean != nullptr && last != nullptr);
-  m.drop(clean);
-  m.heap().purge_all();
-  m.drop(dirty);
-  const std::uint64_t calls = space.calls();
-  const std::uint64_t reserved = m.heap().stats().reserved_bytes;
+  m_.drop(clean);
+  m_.heap().purge_all();
+  m_.drop(dirty);
+  const std::uint64_t calls = space_.calls();
+  const std::uint64_t reserved = m_.heap().stats().reserved_bytes;
   // Served by what is free, dirty before clean, until neither is long enough.
   std::size_t got = 0;
-  while (run* r = m.new_large(8, 1, growth::refused)) {
+  while (run* r = m_.new_large(8, 1, growth::refused)) {
     got += r->pages;
     EXPECT_EQ(r->zero, got > 64);
   }
   EXPECT_EQ(got, 64u + 40u);
-  EXPECT_EQ(m.new_slab(4, growth::refused), nullptr);
-  EXPECT_EQ(space.calls(), calls);
-  EXPECT_EQ(m.heap().stats().reserved_bytes, reserved);
-  EXPECT_NE(m.new_slab(4, growth::allowed), nullptr);
-  m.audit();
+  EXPECT_EQ(m_.new_slab(4, growth::refused), nullptr);
+  EXPECT_EQ(space_.calls(), calls);
+  EXPECT_EQ(m_.heap().stats().reserved_bytes, reserved);
+  EXPECT_NE(m_.new_slab(4, growth::allowed), nullptr);
+  m_.audit();
 }
 
-TEST(PageHeap, RefusedGrowthPurgesNothing) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* slab = m.new_slab(4);
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  m.drop(slab);
-  EXPECT_EQ(m.new_large(100, 1, growth::refused), nullptr);
-  EXPECT_EQ(space.calls(space_call::purge), 0u);
-  EXPECT_EQ(m.heap().stats().given_back_bytes, 0u);
+TEST_F(PageHeap, RefusedGrowthPurgesNothing) {
+  run* slab = m_.new_slab(4);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  m_.drop(slab);
+  EXPECT_EQ(m_.new_large(100, 1, growth::refused), nullptr);
+  EXPECT_EQ(space_.calls(space_call::purge), 0u);
+  EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u);
 }
 
-TEST(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
-  sealable<test_space> space;
-  space.set_limit(8 << 20);  // the first range: 2 MiB
-  modelled m(space);
+TEST_F(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
+  space_.set_limit(8 << 20);  // the first range: 2 MiB
   const char* first = nullptr;
   for (int round = 0; round < 5; ++round) {
     std::vector<run*> slabs;
-    for (int i = 0; i < 200; ++i) slabs.push_back(m.new_slab(4));  // 12.5 MiB
-    run* large = m.new_large(huge_pages, 1);
+    for (int i = 0; i < 200; ++i) slabs.push_back(m_.new_slab(4));  // 12.5 MiB
+    run* large = m_.new_large(huge_pages, 1);
     ASSERT_NE(large, nullptr);
-    first = m.heap().address_of(*slabs.front());
-    const char* const late = m.heap().address_of(*large);
-    EXPECT_GT(space.live_reservations(), 4u);
-    EXPECT_TRUE(m.heap().owns(late));
-    m.drop(large);
-    EXPECT_TRUE(m.heap().owns(late)) << "dirty memory is not given back by freeing it";
-    m.heap().purge_all();
-    EXPECT_FALSE(m.heap().owns(late));
-    EXPECT_EQ(m.heap().large_at(late), nullptr);
-    EXPECT_EQ(m.heap().class_anywhere(late), 0u);
-    EXPECT_EQ(m.heap().delete_large(const_cast<char*>(late)), 0u);
-    m.audit();
-    m.drop_all();
-    m.heap().purge_all();
-    EXPECT_EQ(space.live_reservations(), 2u) << "the first range and its tables";
-    EXPECT_TRUE(m.heap().owns(first));
-    m.audit();
+    first = m_.heap().address_of(*slabs.front());
+    const char* const late = m_.heap().address_of(*large);
+    EXPECT_GT(space_.live_reservations(), 4u);
+    EXPECT_TRUE(m_.heap().owns(late));
+    m_.drop(large);
+    EXPECT_TRUE(m_.heap().owns(late)) << "dirty memory is not given back by freeing it";
+    m_.heap().purge_all();
+    EXPECT_FALSE(m_.heap().owns(late));
+    EXPECT_EQ(m_.heap().large_at(late), nullptr);
+    EXPECT_EQ(m_.heap().class_anywhere(late), 0u);
+    EXPECT_EQ(m_.heap().delete_large(const_cast<char*>(late)), 0u);
+    m_.audit();
+    m_.drop_all();
+    m_.heap().purge_all();
+    EXPECT_EQ(space_.live_reservations(), 2u) << "the first range and its tables";
+    EXPECT_TRUE(m_.heap().owns(first));
+    m_.audit();
   }
 }
 
-TEST(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {
-  sealable<test_space> space;
-  modelled m(space);
-  run* const low = m.new_large(10, 1);
-  run* const high = m.new_large(huge_pages / 4, 1);
+TEST_F(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {
+  run* const low = m_.new_large(10, 1);
+  run* const high = m_.new_large(huge_pages / 4, 1);
   ASSERT_TRUE(low != nullptr && high != nullptr);
-  if (sizeof(void*) < 8 && space.gaps() == 0) GTEST_SKIP() << "no addresses left for a gap";
-  const char* const begin = m.heap().address_of(*high);
-  const std::size_t bytes = space.live_bytes();
-  m.drop(high);
-  EXPECT_EQ(space.live_bytes(), bytes) << "dirty memory is not given back by freeing it";
-  m.heap().purge_all();
-  EXPECT_LE(space.live_bytes(), bytes - huge_pages / 4 * page_size);
-  EXPECT_FALSE(m.heap().owns(begin));
-  EXPECT_EQ(m.heap().large_at(begin), nullptr);
-  m.audit();
-  run* const again = m.new_large(huge_pages / 4, 1);
+  if (sizeof(void*) < 8 && space_.gaps() == 0) GTEST_SKIP() << "no addresses left for a gap";
+  const char* const begin = m_.heap().address_of(*high);
+  const std::size_t bytes = space_.live_bytes();
+  m_.drop(high);
+  EXPECT_EQ(space_.live_bytes(), bytes) << "dirty memory is not given back by freeing it";
+  m_.heap().purge_all();
+  EXPECT_LE(space_.live_bytes(), bytes - huge_pages / 4 * page_size);
+  EXPECT_FALSE(m_.heap().owns(begin));
+  EXPECT_EQ(m_.heap().large_at(begin), nullptr);
+  m_.audit();
+  run* const again = m_.new_large(huge_pages / 4, 1);
   ASSERT_NE(again, nullptr);
-  EXPECT_EQ(m.heap().address_of(*again), begin);
-  m.audit();
+  EXPECT_EQ(m_.heap().address_of(*again), begin);
+  m_.audit();
   // Another block behind it, and it stays: there is no hole in a range.
-  ASSERT_NE(m.new_large(1, 1), nullptr);
-  m.drop(again);
-  m.heap().purge_all();
-  EXPECT_TRUE(m.heap().owns(begin));
-  m.audit();
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  m_.drop(again);
+  m_.heap().purge_all();
+  EXPECT_TRUE(m_.heap().owns(begin));
+  m_.audit();
 }
 
-TEST(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
-  sealable<test_space> space;
-  space.set_limit(8 << 20);
-  modelled m(space);
-  run* from = m.new_large(huge_pages, 1);
+TEST_F(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
+  space_.set_limit(8 << 20);
+  run* from = m_.new_large(huge_pages, 1);
   ASSERT_NE(from, nullptr);
-  from = m.move(from, huge_pages * 3 / 2);
+  from = m_.move(from, huge_pages * 3 / 2);
   EXPECT_EQ(from->range, 2u);
-  EXPECT_EQ(space.live_reservations(), 5u) << "records of ranges, the first, and the block's";
-  m.drop_all();  // it is long and was remapped, so it is renewed and clean at once
-  EXPECT_EQ(space.live_reservations(), 2u);
-  m.audit();
+  EXPECT_EQ(space_.live_reservations(), 5u) << "records of ranges, the first, and the block's";
+  m_.drop_all();  // it is long and was remapped, so it is renewed and clean at once
+  EXPECT_EQ(space_.live_reservations(), 2u);
+  m_.audit();
 }
 
-TEST(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
-  sealable<test_space> space;
-  space.set_gap_max(0);
-  space.set_limit(1024 * page_size);  // the first range: 256 pages
-  modelled m(space);
-  run* filling = m.new_large(256, 1);
+TEST_F(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
+  space_.set_gap_max(0);
+  space_.set_limit(1024 * page_size);  // the first range: 256 pages
+  run* filling = m_.new_large(256, 1);
   ASSERT_NE(filling, nullptr);
-  space.set_gap_max(SIZE_MAX);
-  space.set_limit(std::size_t{1} << 30);  // the next: 128 MiB
-  run* low = m.new_large(3, 1);
-  run* middle = m.new_large(20, 1);
+  space_.set_gap_max(SIZE_MAX);
+  space_.set_limit(std::size_t{1} << 30);  // the next: 128 MiB
+  run* low = m_.new_large(3, 1);
+  run* middle = m_.new_large(20, 1);
   ASSERT_TRUE(low != nullptr && middle != nullptr && low->range == 1 && middle->range == 1);
-  m.drop(middle);
-  m.heap().purge_all();
+  m_.drop(middle);
+  m_.heap().purge_all();
   // Aligned, so that something is left over before it, beside the clean pages.
-  run* aligned = m.new_large(40, 64);
+  run* aligned = m_.new_large(40, 64);
   ASSERT_NE(aligned, nullptr);
   ASSERT_EQ(aligned->range, 1);
-  m.drop(aligned);
-  m.drop(low);
-  m.heap().purge_all();
-  EXPECT_EQ(space.live_reservations(), 2u) << "the range is empty, but in pieces";
-  m.audit();
+  m_.drop(aligned);
+  m_.drop(low);
+  m_.heap().purge_all();
+  EXPECT_EQ(space_.live_reservations(), 2u) << "the range is empty, but in pieces";
+  m_.audit();
 }
 
-TEST(PageHeap, AHugeRequestThatFailsLeavesNoReservationBehind) {
+TEST_F(PageHeap, AHugeRequestThatFailsLeavesNoReservationBehind) {
   for (const space_call kind : {space_call::commit, space_call::reserve_zeros}) {
     sealable<test_space> space;
     space.set_limit(8 << 20);
@@ -746,36 +690,34 @@ TEST(PageHeapDeathTest, AuditSeesWrongRunsAndWrongSums) {
 }
 
 // Who walks over the slabs holds no lock between two of them, so a place may be anything by then.
-TEST(PageHeap, SlabsAreFoundByTheirPlaceWhateverCameOfIt) {
-  sealable<test_space> space;
-  modelled m(space);
+TEST_F(PageHeap, SlabsAreFoundByTheirPlaceWhateverCameOfIt) {
   constexpr class_index small = 8, larger = 30;
-  run* const first = m.new_slab(small);
-  run* const second = m.new_slab(small);
-  run* const large = m.new_large(3, 1);
-  run* const last = m.new_slab(larger);
-  const auto next_is = [&m](slab_place from, const run* r) {
-    const slab_place place = m.heap().next_slab(from);
-    return place.size_class == r->size_class && m.heap().slab_at(place, r->size_class) == r;
+  run* const first = m_.new_slab(small);
+  run* const second = m_.new_slab(small);
+  run* const large = m_.new_large(3, 1);
+  run* const last = m_.new_slab(larger);
+  const auto next_is = [this](slab_place from, const run* r) {
+    const slab_place place = m_.heap().next_slab(from);
+    return place.size_class == r->size_class && m_.heap().slab_at(place, r->size_class) == r;
   };
   const std::size_t second_page = second->first, last_page = last->first;
   EXPECT_TRUE(next_is({}, first));
   EXPECT_TRUE(next_is({.page = first->first + first->pages}, second));
   EXPECT_TRUE(next_is({.page = second_page + second->pages}, last)) << "over the large block";
   EXPECT_TRUE(next_is({.page = second_page + 1}, last)) << "from inside of a slab";
-  EXPECT_EQ(m.heap().next_slab({.page = last_page + last->pages}).size_class, 0u);
-  EXPECT_EQ(m.heap().next_slab({.range = 7}).size_class, 0u);
+  EXPECT_EQ(m_.heap().next_slab({.page = last_page + last->pages}).size_class, 0u);
+  EXPECT_EQ(m_.heap().next_slab({.range = 7}).size_class, 0u);
 
-  EXPECT_EQ(m.heap().slab_at({.page = second_page}, larger), nullptr);
-  EXPECT_EQ(m.heap().slab_at({.page = second_page + 1}, small), nullptr);
-  EXPECT_EQ(m.heap().slab_at({.page = large->first}, small), nullptr);
-  EXPECT_EQ(m.heap().slab_at({.page = last_page + last->pages}, larger), nullptr);
-  EXPECT_EQ(m.heap().slab_at({.range = 7}, small), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = second_page}, larger), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = second_page + 1}, small), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = large->first}, small), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = last_page + last->pages}, larger), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.range = 7}, small), nullptr);
 
-  m.drop(first);
-  m.drop(second);  // one run with the first's pages: it has no beginning here any more
+  m_.drop(first);
+  m_.drop(second);  // one run with the first's pages: it has no beginning here any more
   EXPECT_TRUE(next_is({.page = second_page}, last));
-  EXPECT_EQ(m.heap().slab_at({.page = second_page}, small), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = second_page}, small), nullptr);
 }
 
 }  // namespace

@@ -1,23 +1,13 @@
 // What prefault and seal promise, on an address space that counts calls and refuses them.
-#include <cstring>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <tests/support/extent.hpp>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/basic_heap.hpp>
 
 namespace {
 
 using namespace ashlar;
-using test::allocate;
-using test::deallocate;
-using test::space_call;
-using test::test_heap;
+using namespace test;
 using cache = test_heap::cache;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;

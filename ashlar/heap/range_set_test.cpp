@@ -1,10 +1,6 @@
 // Where fresh pages come from: the first range, later ones, and their end.
-#include <cstdint>
-#include <memory>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/range_set.hpp>
@@ -13,8 +9,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
-using test::test_space;
+using namespace test;
 using set = range_set<test_space>;
 
 constexpr std::size_t mib = std::size_t{1} << 20;

@@ -1,12 +1,6 @@
 // When memory goes back, and who sees to it. What goes is in hollow_slabs_test.cpp.
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
@@ -70,130 +64,124 @@ struct reclaimer_of_a_heap {
 
 // ---- age ---------------------------------------------------------------------------------------
 
-TEST(Reclaimer, OneOfTheMissesThatFindThatItIsTimeLooks) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
-  EXPECT_TRUE(h->miss(5)) << "the first miss looks";
-  EXPECT_FALSE(h->miss(5));
-  EXPECT_FALSE(h->miss(505)) << "half a delay and a millisecond is not over";
-  EXPECT_TRUE(h->miss(506));
-  EXPECT_FALSE(h->miss(506));
+class Reclaimer : public testing::Test {
+ protected:
+  const std::unique_ptr<reclaimer_of_a_heap> h_ = std::make_unique<reclaimer_of_a_heap>();
+};
+
+TEST_F(Reclaimer, OneOfTheMissesThatFindThatItIsTimeLooks) {
+  EXPECT_TRUE(h_->miss(5)) << "the first miss looks";
+  EXPECT_FALSE(h_->miss(5));
+  EXPECT_FALSE(h_->miss(505)) << "half a delay and a millisecond is not over";
+  EXPECT_TRUE(h_->miss(506));
+  EXPECT_FALSE(h_->miss(506));
 }
 
-TEST(Reclaimer, ALookThatIsTooMuchForAMissGoesOnInTheNext) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
+TEST_F(Reclaimer, ALookThatIsTooMuchForAMissGoesOnInTheNext) {
   unsigned misses = 0;
-  while (h->miss(5, 1)) ++misses;
+  while (h_->miss(5, 1)) ++misses;
   EXPECT_GT(misses, 2u);
-  EXPECT_FALSE(h->miss(505));
-  EXPECT_TRUE(h->miss(506)) << "half a delay after it began";
+  EXPECT_FALSE(h_->miss(505));
+  EXPECT_TRUE(h_->miss(506)) << "half a delay after it began";
 }
 
-TEST(Reclaimer, AMissThatComesByForAnotherReasonBeginsNoLook) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
-  EXPECT_TRUE(h->miss(5));
-  EXPECT_FALSE(h->sorts({1, much}, 1));
-  EXPECT_TRUE(h->sorts({1, much}, 1, 1)) << "more than a call may do";
-  EXPECT_TRUE(h->miss(6)) << "it goes on with sorting";
-  EXPECT_FALSE(h->miss(7)) << "sorting is over, and no look is due";
-  EXPECT_TRUE(h->miss(506));
+TEST_F(Reclaimer, AMissThatComesByForAnotherReasonBeginsNoLook) {
+  EXPECT_TRUE(h_->miss(5));
+  EXPECT_FALSE(h_->sorts({1, much}, 1));
+  EXPECT_TRUE(h_->sorts({1, much}, 1, 1)) << "more than a call may do";
+  EXPECT_TRUE(h_->miss(6)) << "it goes on with sorting";
+  EXPECT_FALSE(h_->miss(7)) << "sorting is over, and no look is due";
+  EXPECT_TRUE(h_->miss(506));
 }
 
-TEST(Reclaimer, ANewDelayMakesTheNextMissLook) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
-  h->set_delay(1'000'000);
-  EXPECT_TRUE(h->miss(1));
-  h->set_delay(10);
-  EXPECT_FALSE(h->miss(2));
-  h->r.forget_time();
-  EXPECT_TRUE(h->miss(2));
+TEST_F(Reclaimer, ANewDelayMakesTheNextMissLook) {
+  h_->set_delay(1'000'000);
+  EXPECT_TRUE(h_->miss(1));
+  h_->set_delay(10);
+  EXPECT_FALSE(h_->miss(2));
+  h_->r.forget_time();
+  EXPECT_TRUE(h_->miss(2));
 }
 
-TEST(Reclaimer, MissesDoNotLookWhileOthersDo) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
-  h->r.let_misses_reclaim(h->r.never);
-  EXPECT_FALSE(h->miss(INT64_MAX));
-  h->r.forget_time();
-  EXPECT_FALSE(h->miss(INT64_MAX)) << "a new delay changes nothing";
-  EXPECT_FALSE(h->sorts({1, much}, 1));
-  EXPECT_TRUE(h->sorts({1, much}, 1));
-  EXPECT_FALSE(h->miss(INT64_MAX)) << "nor does sorting";
-  h->r.let_misses_reclaim(100);
-  EXPECT_FALSE(h->miss(99));
-  EXPECT_TRUE(h->miss(100));
+TEST_F(Reclaimer, MissesDoNotLookWhileOthersDo) {
+  h_->r.let_misses_reclaim(h_->r.never);
+  EXPECT_FALSE(h_->miss(INT64_MAX));
+  h_->r.forget_time();
+  EXPECT_FALSE(h_->miss(INT64_MAX)) << "a new delay changes nothing";
+  EXPECT_FALSE(h_->sorts({1, much}, 1));
+  EXPECT_TRUE(h_->sorts({1, much}, 1));
+  EXPECT_FALSE(h_->miss(INT64_MAX)) << "nor does sorting";
+  h_->r.let_misses_reclaim(100);
+  EXPECT_FALSE(h_->miss(99));
+  EXPECT_TRUE(h_->miss(100));
 }
 
-TEST(Reclaimer, LooksAreHalfADelayApartOrNever) {
+TEST_F(Reclaimer, LooksAreHalfADelayApartOrNever) {
   EXPECT_EQ(reclaim_interval_ms(1000), 501);
   EXPECT_EQ(reclaim_interval_ms(0), 1);
   EXPECT_LT(reclaim_interval_ms(-1), 0);
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
-  h->set_delay(-1);
-  EXPECT_FALSE(h->miss(INT64_MAX));
+  h_->set_delay(-1);
+  EXPECT_FALSE(h_->miss(INT64_MAX));
 }
 
 // ---- growth to come ----------------------------------------------------------------------------
 
-TEST(Reclaimer, ALittleIsSortedBackWhenGrowthHasPaidForIt) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
+TEST_F(Reclaimer, ALittleIsSortedBackWhenGrowthHasPaidForIt) {
   const resting_blocks little{100, 1600};
-  EXPECT_FALSE(h->sorts(little, 1)) << "nothing has grown before";
-  EXPECT_FALSE(h->sorts(little, 1)) << "one page pays for 64 blocks";
-  EXPECT_TRUE(h->sorts(little, 1)) << "two pages pay for 128";
-  EXPECT_FALSE(h->sorts(little, 1)) << "what was paid is spent";
+  EXPECT_FALSE(h_->sorts(little, 1)) << "nothing has grown before";
+  EXPECT_FALSE(h_->sorts(little, 1)) << "one page pays for 64 blocks";
+  EXPECT_TRUE(h_->sorts(little, 1)) << "two pages pay for 128";
+  EXPECT_FALSE(h_->sorts(little, 1)) << "what was paid is spent";
 }
 
-TEST(Reclaimer, AsManyBlocksAsArePaidForAreEnough) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
-  EXPECT_FALSE(h->sorts({1, 16}, 2));
-  EXPECT_FALSE(h->sorts({129, 129 * 16}, 0));
-  EXPECT_TRUE(h->sorts({128, 128 * 16}, 0));
+TEST_F(Reclaimer, AsManyBlocksAsArePaidForAreEnough) {
+  EXPECT_FALSE(h_->sorts({1, 16}, 2));
+  EXPECT_FALSE(h_->sorts({129, 129 * 16}, 0));
+  EXPECT_TRUE(h_->sorts({128, 128 * 16}, 0));
 }
 
-TEST(Reclaimer, MuchIsSortedBackAfterAnyGrowth) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
+TEST_F(Reclaimer, MuchIsSortedBackAfterAnyGrowth) {
   const resting_blocks all{1'000'000, much};
-  EXPECT_FALSE(h->sorts(all, 1)) << "no growth has paid";
-  EXPECT_TRUE(h->sorts(all, 1));
-  EXPECT_FALSE(h->sorts(all, 1)) << "growth that sorting avoided pays nothing";
+  EXPECT_FALSE(h_->sorts(all, 1)) << "no growth has paid";
+  EXPECT_TRUE(h_->sorts(all, 1));
+  EXPECT_FALSE(h_->sorts(all, 1)) << "growth that sorting avoided pays nothing";
 }
 
-TEST(Reclaimer, NothingIsNotSortedBack) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
-  EXPECT_FALSE(h->sorts({}, 1000));
-  EXPECT_FALSE(h->sorts({}, 1000));
-  h->bounds.settle_bytes_min = 0;
-  EXPECT_FALSE(h->sorts({}, 1000)) << "not even where every amount is much";
-  h->bounds.settle_bytes_min = SIZE_MAX;
-  EXPECT_FALSE(h->sorts({1, much}, 1000)) << "nor where nothing is summed up";
+TEST_F(Reclaimer, NothingIsNotSortedBack) {
+  EXPECT_FALSE(h_->sorts({}, 1000));
+  EXPECT_FALSE(h_->sorts({}, 1000));
+  h_->bounds.settle_bytes_min = 0;
+  EXPECT_FALSE(h_->sorts({}, 1000)) << "not even where every amount is much";
+  h_->bounds.settle_bytes_min = SIZE_MAX;
+  EXPECT_FALSE(h_->sorts({1, much}, 1000)) << "nor where nothing is summed up";
 }
 
 // ---- the end of a thread -----------------------------------------------------------------------
 
-TEST(Reclaimer, AnOwnerThatEndsPaysWithWhatItMoved) {
-  const auto h = std::make_unique<reclaimer_of_a_heap>();
-  ASSERT_TRUE(h->all.start(h->space, much, SIZE_MAX));
-  auto& central = h->all[standard::class_for(64, 1)];
+TEST_F(Reclaimer, AnOwnerThatEndsPaysWithWhatItMoved) {
+  ASSERT_TRUE(h_->all.start(h_->space, much, SIZE_MAX));
+  auto& central = h_->all[standard::class_for(64, 1)];
   constexpr std::size_t count = much / 64;
   std::vector<void*> blocks(count);
   work all = work::without_end();
   for (std::size_t got = 0; got < count;)
-    got += central.take(h->pages, blocks.data() + count - got, count - got, growth::allowed, all);
-  ASSERT_EQ(central.give(h->pages, blocks.data(), count, "free", all), count);
+    got += central.take(h_->pages, blocks.data() + count - got, count - got, growth::allowed, all);
+  ASSERT_EQ(central.give(h_->pages, blocks.data(), count, "free", all), count);
   ASSERT_EQ(central.stashed(), count);
-  h->r.at_end(count - 1);
+  h_->r.at_end(count - 1);
   EXPECT_EQ(central.stashed(), count) << "it moved less than rests";
-  h->held.note(much + 1);
-  h->r.at_end(count);
+  h_->held.note(much + 1);
+  h_->r.at_end(count);
   EXPECT_EQ(central.stashed(), count) << "more is in use than rests";
-  h->held.note(-1);
-  h->bounds.settle_bytes_min = much + 1;
-  h->r.at_end(count);
+  h_->held.note(-1);
+  h_->bounds.settle_bytes_min = much + 1;
+  h_->r.at_end(count);
   EXPECT_EQ(central.stashed(), count) << "it is not much";
-  h->bounds.settle_bytes_min = much;
-  h->r.at_end(count);
+  h_->bounds.settle_bytes_min = much;
+  h_->r.at_end(count);
   EXPECT_EQ(central.stashed(), 0u);
-  h->all.release(h->space);
-  h->pages.release_all();
+  h_->all.release(h_->space);
+  h_->pages.release_all();
 }
 
 }  // namespace

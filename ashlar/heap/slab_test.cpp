@@ -1,13 +1,6 @@
 // Every class's bitmap, taken empty and filled again in several orders; double frees, one by one
 // and in stretches.
-#include <algorithm>
-#include <bit>
-#include <cstdint>
-#include <random>
-#include <tests/support/extent.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/slab.hpp>

@@ -1,8 +1,4 @@
-#include <algorithm>
-#include <cstring>
-#include <memory>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/thread_cache.hpp>
 

@@ -1,18 +1,5 @@
 // Heap instances: their budgets, and the sources that they take memory from.
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <new>
-#include <tests/support/extent.hpp>
-#include <thread>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/instance/heap.hpp>
 #include <ashlar/instance/heap_space.hpp>

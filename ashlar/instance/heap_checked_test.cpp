@@ -1,21 +1,7 @@
 // Checked heap instances: what check::cheap and check::full find, when, what is said, and that they
 // accuse nobody. Needs POSIX.
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <optional>
-#include <random>
-#include <string>
-#include <tests/support/emulated.hpp>
 #include <tests/support/resident.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <type_traits>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/misuse_report.hpp>
 #include <ashlar/core/guard_bytes.hpp>

@@ -1,27 +1,10 @@
 // Heap instances: blocks, threads that come and go, heaps that come and go, fork, misuse.
 // Needs POSIX.
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <mutex>
-#include <new>
-#include <tests/support/emulated.hpp>
-#include <tests/support/expects.hpp>
-#include <tests/support/extent.hpp>
 #include <tests/support/live_blocks.hpp>
 #include <tests/support/resident.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <ashlar/instance/heap.hpp>
 #include <ashlar/instance/test_heaps.hpp>

@@ -1,10 +1,8 @@
 // Faults of the test's own children: what the watcher is told, and who is asked when it is not its
 // own. Needs POSIX.
-#include <csignal>
-#include <cstdint>
-#include <cstdlib>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
+
 #include <unistd.h>
 
 #include <ashlar/core/line_writer.hpp>

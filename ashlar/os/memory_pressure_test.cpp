@@ -1,15 +1,7 @@
 // Control groups as files that the test writes: this reads what systems with version 1, version 2,
 // both or neither have, wherever this machine stands. Needs POSIX.
-#include <cerrno>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/os/memory_pressure.hpp>
 

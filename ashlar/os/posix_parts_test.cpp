@@ -1,18 +1,7 @@
 // The tests of the small sources of ashlar/os: a part for each, with its name.
 // Needs POSIX.
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <string_view>
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/path_pattern.hpp>

@@ -1,28 +1,23 @@
 // The tests of the small sources of ashlar/os: a part for each, with its name.
-#include <array>
-#include <cerrno>
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <tests/support/emulated.hpp>
 #include <tests/support/resident.hpp>
 #include <tests/support/test_folder.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/os/last_words.hpp>
+#include <ashlar/os/mutex.hpp>
 #include <ashlar/os/page_source.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/small_file.hpp>
 
 namespace {
 
 using namespace ashlar;
+using ashlar::os::file_text;
+using ashlar::os::mutex;
+using ashlar::os::read_small_file;
+
 using LastWords = support::TestFolder;
 using source = ashlar::os::page_source;
-using ashlar::os::file_text;
-using ashlar::os::read_small_file;
 
 // ---- last_words ---------------------------------------------------------------------------------
 
@@ -117,6 +112,122 @@ TEST_F(SmallFile, WhatCannotBeReadIsSaid) {
                "is not there");
   EXPECT_STREQ(read_small_file("/", buffer_.data(), buffer_.size()).why, "is a folder");
   EXPECT_EQ(errno, 7);
+}
+
+// ---- mutex -------------------------------------------------------------------------------------
+
+// Needs no initialisation at run time: what makes a heap usable before static constructors.
+constinit mutex global;
+static_assert(sizeof(mutex) == 4);
+
+TEST(Mutex, ExcludesOthers) {
+  constexpr int threads = 4, rounds = 50'000;
+  long plain = 0;  // a data race, and a wrong sum, unless the lock works
+  int inside = 0;
+  std::atomic<int> seen_together{0};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&] {
+      for (int i = 0; i < rounds; ++i) {
+        const std::lock_guard guard(global);
+        if (++inside != 1) ++seen_together;
+        ++plain;
+        --inside;
+      }
+    });
+  }
+  for (std::thread& w : workers) w.join();
+  EXPECT_EQ(plain, long{threads} * rounds);
+  EXPECT_EQ(seen_together, 0);
+}
+
+TEST(Mutex, WakesWhoSleeps) {
+  mutex m;
+  long plain = 0;
+  std::vector<std::thread> workers;
+  m.lock();
+  for (int t = 0; t < 4; ++t) {
+    workers.emplace_back([&] {
+      for (int i = 0; i < 3; ++i) {
+        const std::lock_guard guard(m);
+        ++plain;
+        // Held for much longer than anybody spins.
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(plain, 0);
+  m.unlock();
+  for (std::thread& w : workers) w.join();
+  EXPECT_EQ(plain, 12);
+}
+
+TEST(Mutex, TryLockSucceedsOnlyWhenFree) {
+  mutex m;
+  ASSERT_TRUE(m.try_lock());
+  EXPECT_FALSE(m.try_lock());
+  std::thread([&] { EXPECT_FALSE(m.try_lock()); }).join();
+  m.unlock();
+  EXPECT_TRUE(m.try_lock());
+  m.unlock();
+  m.lock();
+  EXPECT_FALSE(m.try_lock());
+  m.unlock();
+}
+
+TEST(Mutex, KeepsErrnoWhenItWaits) {
+  mutex m;
+  m.lock();
+  std::atomic<int> after{-1};
+  std::thread waiter([&] {
+    errno = 1234;
+    m.lock();
+    after = errno;
+    m.unlock();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  errno = 99;
+  m.unlock();
+  EXPECT_EQ(errno, 99);
+  waiter.join();
+  EXPECT_EQ(after, 1234);
+}
+
+// ---- process -----------------------------------------------------------------------------------
+// What a process is told of itself: its environment, and the ends of its threads.
+
+constinit os::thread_end first, second;
+std::atomic<int> first_ends = 0, second_ends = 0;
+thread_local int of_this_thread = 0;
+
+TEST(ThreadEnd, IsToldOnTheThreadWithItsOwnValue) {
+  first.start([](void* value) noexcept {
+    EXPECT_EQ(*static_cast<int*>(value), of_this_thread) << "thread-local objects are there still";
+    ++first_ends;
+  });
+  second.start([](void*) noexcept { ++second_ends; });
+  std::array<int, 3> values{};
+  std::array<std::thread, 3> threads;
+  for (int i = 0; i < 3; ++i)
+    threads[static_cast<std::size_t>(i)] = std::thread([&values, i] {
+      int& own = values[static_cast<std::size_t>(i)];
+      of_this_thread = own = i + 1;
+      EXPECT_TRUE(first.watch(&own));
+      if (i == 0) {
+        EXPECT_TRUE(second.watch(&own));
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(first_ends, 3);
+  EXPECT_EQ(second_ends, 1) << "a thread that is not watched is not told of";
+}
+
+TEST(Process, KnowsItsEnvironmentAndItsNumber) {
+  ASSERT_NE(os::environment(), nullptr);
+  EXPECT_NE(os::environment()[0], nullptr);
+  EXPECT_NE(os::process_number(), 0u);
+  EXPECT_FALSE(os::has_more_rights()) << "the tests are not set-user-ID";
 }
 
 }  // namespace

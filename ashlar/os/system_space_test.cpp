@@ -1,17 +1,9 @@
 // What heap/address_space.hpp promises of each function, asked of the system's implementation.
 // Needs Linux.
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstring>
-#include <tests/support/emulated.hpp>
-#include <thread>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/os/system_space.hpp>

@@ -1,15 +1,7 @@
 // Misuses of fixed pools: what each check finds, and what the audit does.
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <initializer_list>
-#include <mutex>
-#include <span>
 #include <tests/support/fixed_pools.hpp>
-#include <tests/support/type_lists.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/pool/fixed_pool.hpp>

@@ -1,13 +1,6 @@
 // Where fixed pools get memory from, how much at a time, and pools that are moved.
-#include <cstddef>
-#include <cstdint>
-#include <set>
 #include <tests/support/fixed_pools.hpp>
-#include <tests/support/type_lists.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/fixed_pool.hpp>
 

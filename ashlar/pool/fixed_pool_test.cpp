@@ -1,20 +1,8 @@
 // Fixed pools of every kind against a model, and what fits into given storage.
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <mutex>
-#include <random>
-#include <span>
-#include <tests/support/expects.hpp>
+#include <tests/model/pools.hpp>
 #include <tests/support/fixed_pools.hpp>
-#include <tests/support/live_blocks.hpp>
 #include <tests/support/shared_blocks.hpp>
-#include <tests/support/type_lists.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/fixed_pool.hpp>
 
@@ -48,7 +36,11 @@ static_assert(!std::is_move_constructible_v<fixed_pool<lock_free<>>>);
 static_assert(noexcept(std::declval<fixed_pool<>&>().allocate()));
 static_assert(!noexcept(std::declval<fixed_pool<exhaustion::throw_bad_alloc>&>().allocate()));
 
-// ---- random programs against a model, over pools of every kind ----
+// ---- pools of every kind, also against a model (tests/model/pools.hpp) ----
+
+TEST(PoolModel, RandomProgramsAgreeWithIt) {
+  model::try_out(model::pools::all(), support::times(150u));
+}
 
 template <class Setup>
 class AnyPool : public testing::Test {};
@@ -64,59 +56,6 @@ using setups = support::types<
                    on_storage<lock_free<>>, on_storage<lock_free<>, check::none>, on_one_piece<>,
                    on_one_piece<check::full<>>, on_slabs<>, on_slabs<check::none>>>;
 TYPED_TEST_SUITE(AnyPool, setups);
-
-TYPED_TEST(AnyPool, RandomProgramsAgreeWithTheModel) {
-  std::mt19937 random(20240601);
-  for (int program = 0; program < 60; ++program) {
-    const block_layout block{random() % 120, std::size_t{1} << (random() % 8)};
-    const std::size_t capacity = random() % 70;
-    TypeParam setup(block, capacity);
-    auto& pool = setup.pool;
-    using pool_type = std::remove_reference_t<decltype(pool)>;
-    constexpr bool counts = pool_type::counting_type::counts;
-    ASSERT_GE(pool.capacity(), capacity);
-    const std::size_t limit = pool.capacity();
-    support::live_blocks<support::expects> live;
-    std::vector<void*> freed;  // LIFO order, youngest last
-    std::size_t allocations = 0, frees = 0, peak = 0;
-    for (int step = 0; step < 400; ++step) {
-      if (random() % 100 < (step < 200 ? 65u : 35u)) {
-        void* const p = random() % 2 != 0 ? pool.try_allocate() : pool.allocate();
-        ASSERT_EQ(p == nullptr, live.size() == limit);
-        if (p == nullptr) continue;
-        ASSERT_TRUE(pool.owns(p));
-        ASSERT_TRUE(is_aligned(p, block.alignment));
-        if (TypeParam::lifo && !freed.empty()) {
-          ASSERT_EQ(p, freed.back()) << "reuse is last in, first out";
-          freed.pop_back();
-        }
-        live.add(p, block.size_bytes, pool.block_size(), block.alignment);
-        ++allocations;
-        peak = std::max(peak, live.size());
-      } else if (!live.empty()) {
-        void* const p = live.take(random() % live.size()).address;
-        pool.deallocate(p);
-        freed.push_back(p);
-        ++frees;
-      }
-      if (step % 16 == 0) {
-        ASSERT_TRUE(pool.audit());
-      }
-      const pool_stats s = pool.stats();
-      ASSERT_EQ(s.blocks_in_use, live.size());
-      ASSERT_GE(s.peak_in_use, peak);
-      ASSERT_LE(s.peak_in_use, s.blocks_made);
-      if (counts) {
-        ASSERT_EQ(s.allocations, allocations);
-        ASSERT_EQ(s.frees, frees);
-        ASSERT_EQ(s.peak_in_use, peak);
-      }
-    }
-    while (!live.empty()) pool.deallocate(live.take_last().address);
-    ASSERT_EQ(pool.stats().blocks_in_use, 0u);
-    ASSERT_TRUE(pool.audit());
-  }
-}
 
 TYPED_TEST(AnyPool, EverySmallLayoutAndCapacityGivesDistinctAlignedBlocks) {
   for (std::size_t alignment = 1; alignment <= 64; alignment *= 4) {

@@ -1,22 +1,5 @@
 // Walks over live objects, at_death, move assignment and handles one pointer wide.
-#include <algorithm>
-#include <cstddef>
-#include <iterator>
-#include <memory>
-#include <mutex>
-#include <new>
-#include <random>
-#include <set>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <tests/support/type_lists.hpp>
-#include <thread>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/static_pool.hpp>

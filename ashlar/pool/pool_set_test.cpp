@@ -1,19 +1,6 @@
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <new>
-#include <random>
-#include <string>
-#include <tests/support/expects.hpp>
-#include <tests/support/live_blocks.hpp>
+#include <tests/model/sets.hpp>
 #include <tests/support/shared_blocks.hpp>
-#include <tests/support/type_lists.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/pool/pool_set.hpp>
@@ -203,7 +190,13 @@ TEST(PoolSet, OfOneClassIsAPool) {
   EXPECT_EQ(set.allocate(1), a);
 }
 
-// ---- random programs against a model, over sets of every kind ----
+// ---- sets and lists of every kind against a model (tests/model/sets.hpp) ----
+
+TEST(AnySet, RandomProgramsAgreeWithTheModel) {
+  model::try_out(model::sets::all(), support::times(150u));
+}
+
+// ---- in each kind of memory ----
 
 template <class... Policies>
 struct inside {
@@ -219,83 +212,6 @@ struct from_source {
   test_source source;
   set_type set{source_ref{&source}};
 };
-
-template <class Setup>
-class AnySet : public testing::Test {};
-using setups =
-    support::types<testing::Types<inside<>, inside<check::none, counting::none>,
-                                  inside<check::full<3>>, inside<std::mutex, spill::never>,
-                                  inside<lock_free<std::uint32_t>, check::none, spill::never>,
-                                  from_source<spill::never, check::full<>>,
-                                  from_source<lock_free<>, counting::none>>,
-                   testing::Types<inside<spill::never>, inside<check::none, spill::never>,
-                                  inside<check::full<2>, spill::never>, inside<std::mutex>,
-                                  inside<spin_lock>, inside<lock_free<>>, from_source<>>>;
-TYPED_TEST_SUITE(AnySet, setups);
-
-TYPED_TEST(AnySet, RandomProgramsAgreeWithTheModel) {
-  std::mt19937 random(20240603);
-  using set_type = typename TypeParam::set_type;
-  for (int program = 0; program < 40; ++program) {
-    TypeParam setup;
-    auto& set = setup.set;
-    support::live_blocks<support::expects> live;
-    std::size_t used[set_type::class_count] = {};
-    std::size_t allocations = 0;
-    for (int step = 0; step < 500; ++step) {
-      if (random() % 100 < (step < 250 ? 62u : 38u)) {
-        const std::size_t size = random() % 3 == 0 ? random() % 1040 : random() % 80;
-        const std::size_t alignment = std::size_t{1} << random() % 8;
-        std::size_t expected = set_type::class_of(size, alignment);
-        if (set_type::spills_to_larger) {
-          while (expected < set_type::class_count &&
-                 (used[expected] == set_type::block_count(expected) ||
-                  set_type::block_alignment(expected) < alignment)) {
-            ++expected;
-          }
-        } else if (expected < set_type::class_count &&
-                   used[expected] == set_type::block_count(expected)) {
-          expected = set_type::class_count;
-        }
-        void* const p = set.allocate(size, alignment);
-        ASSERT_EQ(p == nullptr, expected == set_type::class_count);
-        if (p == nullptr) continue;
-        ASSERT_EQ(class_of_block(set, p), expected);
-        ASSERT_TRUE(is_aligned(p, alignment));
-        ++used[expected];
-        ++allocations;
-        live.add(p, size, size, alignment);
-      } else if (!live.empty()) {
-        const support::live_block b = live.take(random() % live.size());
-        --used[class_of_block(set, b.address)];
-        if (random() % 2 != 0) {
-          set.deallocate(b.address, b.size, b.alignment);
-        } else {
-          set.deallocate(b.address);
-        }
-      }
-      const auto stats = set.stats();
-      for (std::size_t c = 0; c < set_type::class_count; ++c) {
-        ASSERT_EQ(stats.classes[c].blocks_in_use, used[c]);
-        ASSERT_LE(stats.classes[c].peak_in_use, stats.classes[c].capacity);
-      }
-      ASSERT_EQ(stats.blocks_in_use(), live.size());
-      if (stats.allocations() != 0) {
-        ASSERT_EQ(stats.allocations(), allocations);
-        ASSERT_EQ(stats.frees(), allocations - live.size());
-      }
-      if (step % 16 == 0) {
-        ASSERT_TRUE(set.audit());
-      }
-    }
-    while (!live.empty()) {
-      const support::live_block b = live.take_last();
-      set.deallocate(b.address, b.size, b.alignment);
-    }
-    ASSERT_EQ(set.stats().bytes_in_use(), 0u);
-    ASSERT_TRUE(set.audit());
-  }
-}
 
 // ---- before main ----
 

@@ -1,15 +1,7 @@
 // What each kind of pool tells a recorder, and when.
 // Needs POSIX.
-#include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/recording.hpp>

@@ -1,22 +1,7 @@
 // Tests of pool/refill_lists.hpp.
 // Needs POSIX.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <mutex>
-#include <new>
-#include <random>
-#include <tests/support/expects.hpp>
-#include <tests/support/extent.hpp>
-#include <tests/support/live_blocks.hpp>
 #include <tests/support/shared_blocks.hpp>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/refill_lists.hpp>
 
@@ -62,7 +47,13 @@ constexpr std::size_t wide = refill_lists<ledger_source>::widest_alignment;
 
 using lists = refill_lists<ledger_source>;
 
-TEST(RefillLists, rounds_up_to_the_list_that_fits) {
+class RefillLists : public testing::Test {
+ protected:
+  ledger book_;
+  lists pool_{ledger_source{&book_}};
+};
+
+TEST_F(RefillLists, rounds_up_to_the_list_that_fits) {
   static_assert(lists::list_bytes(0, 1) == 8 && lists::list_bytes(1, 1) == 8);
   static_assert(lists::list_bytes(8, 8) == 8 && lists::list_bytes(9, 1) == 16);
   static_assert(lists::list_bytes(17, 1) == 24 && lists::list_bytes(128, 1) == 128);
@@ -70,38 +61,32 @@ TEST(RefillLists, rounds_up_to_the_list_that_fits) {
   static_assert(lists::list_bytes(129, 1) == 0 && lists::list_bytes(SIZE_MAX, 1) == 0);
   static_assert(lists::list_bytes(8, 32) == 0, "aligned to more: the source's");
   static_assert(refill_lists<ledger_source, 24>::list_bytes(20, 16) == 0, "32 is above the bound");
-  ledger book;
-  lists pool(ledger_source{&book});
-  auto* const a = static_cast<std::byte*>(pool.try_allocate(17, 1));
-  auto* const b = static_cast<std::byte*>(pool.try_allocate(24, 8));
+  auto* const a = static_cast<std::byte*>(pool_.try_allocate(17, 1));
+  auto* const b = static_cast<std::byte*>(pool_.try_allocate(24, 8));
   EXPECT_EQ(b - a, 24) << "the same list";
-  EXPECT_EQ(pool.stats().bytes_in_use, 48u);
-  pool.deallocate(a, 17, 1);
-  pool.deallocate(b, 24, 8);
+  EXPECT_EQ(pool_.stats().bytes_in_use, 48u);
+  pool_.deallocate(a, 17, 1);
+  pool_.deallocate(b, 24, 8);
 }
 
-TEST(RefillLists, a_refill_makes_fifty_blocks_in_the_order_of_their_addresses) {
-  ledger book;
-  lists pool(ledger_source{&book});
-  auto* before = static_cast<std::byte*>(pool.try_allocate(64));
+TEST_F(RefillLists, a_refill_makes_fifty_blocks_in_the_order_of_their_addresses) {
+  auto* before = static_cast<std::byte*>(pool_.try_allocate(64));
   for (int i = 1; i < 100; ++i) {
-    auto* const p = static_cast<std::byte*>(pool.try_allocate(64));
+    auto* const p = static_cast<std::byte*>(pool_.try_allocate(64));
     EXPECT_EQ(p - before, 64) << i;
     before = p;
   }
-  EXPECT_EQ(book.pieces, 1u) << "the first chunk holds two refills";
-  EXPECT_TRUE(pool.audit());
-  pool.deallocate(before, 64);
-  EXPECT_EQ(pool.try_allocate(60), before) << "freed last, used first";
+  EXPECT_EQ(book_.pieces, 1u) << "the first chunk holds two refills";
+  EXPECT_TRUE(pool_.audit());
+  pool_.deallocate(before, 64);
+  EXPECT_EQ(pool_.try_allocate(60), before) << "freed last, used first";
 }
 
-TEST(RefillLists, chunks_grow_so_that_they_are_few) {
-  ledger book;
-  lists pool(ledger_source{&book});
-  for (int i = 0; i < 1'000'000; ++i) (void)pool.try_allocate(16);
-  EXPECT_LE(book.pieces, 30u);
-  EXPECT_LE(book.given, 16'000'000 * 3 / 2 + 16 * 100 + book.pieces * 64);
-  EXPECT_EQ(pool.stats().chunk_count, book.pieces);
+TEST_F(RefillLists, chunks_grow_so_that_they_are_few) {
+  for (int i = 0; i < 1'000'000; ++i) (void)pool_.try_allocate(16);
+  EXPECT_LE(book_.pieces, 30u);
+  EXPECT_LE(book_.given, 16'000'000 * 3 / 2 + 16 * 100 + book_.pieces * 64);
+  EXPECT_EQ(pool_.stats().chunk_count, book_.pieces);
 }
 
 struct populating_ledger : ledger_source {
@@ -111,7 +96,7 @@ struct populating_ledger : ledger_source {
   }
 };
 
-TEST(RefillLists, memory_is_populated_ahead_in_proportion_to_what_was_used) {
+TEST_F(RefillLists, memory_is_populated_ahead_in_proportion_to_what_was_used) {
   ledger book;
   std::vector<std::pair<std::byte*, std::size_t>> ranges;
   refill_lists<populating_ledger> pool(populating_ledger{{&book}, &ranges});
@@ -136,7 +121,7 @@ TEST(RefillLists, memory_is_populated_ahead_in_proportion_to_what_was_used) {
   EXPECT_TRUE(pool.audit()) << "every populated range was in a chunk, or the chunk is broken";
 }
 
-TEST(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
+TEST_F(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
   ledger book;
   {
     lists pool(ledger_source{&book});
@@ -156,41 +141,25 @@ TEST(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
   EXPECT_EQ(book.pieces, 0u) << "chunks are back";
 }
 
-TEST(RefillLists, every_block_is_aligned_as_asked) {
-  ledger book;
-  lists pool(ledger_source{&book});
-  std::mt19937 random(7);
-  for (int i = 0; i < 20'000; ++i) {
-    const std::size_t alignment = std::size_t{1} << random() % 5;
-    const std::size_t size = random() % 129;
-    void* const p = pool.try_allocate(size, alignment);
-    ASSERT_TRUE(is_aligned(p, alignment)) << size << " at " << alignment;
-    if (random() % 2 != 0) pool.deallocate(p, size, alignment);
-  }
-  EXPECT_TRUE(pool.audit());
-}
-
 // ---- what is left over ----
 
-TEST(RefillLists, the_rest_of_a_chunk_is_filed_completely) {
+TEST_F(RefillLists, the_rest_of_a_chunk_is_filed_completely) {
   // Sizes that leave something of every chunk; in the end every byte of all chunks was a block.
-  ledger book;
-  book.budget = 5000;
-  lists pool(ledger_source{&book});
+  book_.budget = 5000;
   std::size_t got = 0;
   std::vector<std::pair<void*, std::size_t>> blocks;
   for (std::size_t size = 128; size >= 8; size -= 8) {
-    while (void* const p = pool.try_allocate(size, 8)) {
+    while (void* const p = pool_.try_allocate(size, 8)) {
       got += size;
       blocks.emplace_back(p, size);
-      ASSERT_TRUE(pool.audit());
+      ASSERT_TRUE(pool_.audit());
     }
   }
-  EXPECT_EQ(got, pool.stats().chunk_bytes) << "every byte of every chunk served";
+  EXPECT_EQ(got, pool_.stats().chunk_bytes) << "every byte of every chunk served";
   EXPECT_GT(got, 0u);
-  for (auto [p, size] : blocks) pool.deallocate(p, size, 8);
-  EXPECT_TRUE(pool.audit());
-  EXPECT_EQ(pool.stats().bytes_in_use, 0u);
+  for (auto [p, size] : blocks) pool_.deallocate(p, size, 8);
+  EXPECT_TRUE(pool_.audit());
+  EXPECT_EQ(pool_.stats().bytes_in_use, 0u);
 }
 
 /// A source of one caller's buffer, whole or not at all.
@@ -205,7 +174,7 @@ struct buffer_source {
   void deallocate(void*, std::size_t, std::size_t) noexcept {}
 };
 
-TEST(RefillLists, out_of_memory_searches_every_larger_list_to_the_last) {
+TEST_F(RefillLists, out_of_memory_searches_every_larger_list_to_the_last) {
   for (std::size_t larger = 16; larger <= 128; larger += 8) {
     for (std::size_t wanted = 8; wanted < larger; wanted += 8) {
       alignas(16) std::byte buffer[head + 128];
@@ -232,85 +201,17 @@ TEST(RefillLists, out_of_memory_searches_every_larger_list_to_the_last) {
   }
 }
 
-TEST(RefillLists, a_source_that_has_less_gives_a_smaller_chunk) {
-  ledger book;
-  book.budget = 500;
-  lists pool(ledger_source{&book});
-  EXPECT_NE(pool.try_allocate(64), nullptr);
-  EXPECT_EQ(pool.stats().chunk_count, 1u);
-  EXPECT_GE(pool.stats().chunk_bytes, 200u) << "at least half of what there was";
-  EXPECT_TRUE(pool.audit());
+TEST_F(RefillLists, a_source_that_has_less_gives_a_smaller_chunk) {
+  book_.budget = 500;
+  EXPECT_NE(pool_.try_allocate(64), nullptr);
+  EXPECT_EQ(pool_.stats().chunk_count, 1u);
+  EXPECT_GE(pool_.stats().chunk_bytes, 200u) << "at least half of what there was";
+  EXPECT_TRUE(pool_.audit());
 }
 
-// ---- a random program against a model ----
+// ---- threads (a random program: AnySet, in pool_set_test.cpp) ----
 
-template <class Lists>
-void random_program(Lists& pool, unsigned seed, std::size_t most, int steps = 30'000) {
-  std::mt19937 random(seed);
-  support::live_blocks<support::expects, SIZE_MAX> held;
-  const auto free_any = [&] {
-    const support::live_block b = held.take(random() % held.size());
-    pool.deallocate(b.address, b.size, b.alignment);
-  };
-  for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
-    if (held.empty() || random() % 5 < 3) {
-      const std::size_t size = random() % most;
-      const std::size_t alignment = std::size_t{1} << random() % 6;
-      if (void* const p = pool.try_allocate(size, alignment); p != nullptr)
-        held.add(p, size, size, alignment);
-      else
-        for (int k = 0; k < 20 && !held.empty(); ++k) free_any();
-    } else {
-      free_any();
-    }
-    if (i % 3000 == 0) {
-      ASSERT_TRUE(pool.audit());
-    }
-  }
-  while (!held.empty()) free_any();
-  ASSERT_TRUE(pool.audit());
-  ASSERT_EQ(pool.stats().bytes_in_use, 0u);
-}
-
-TEST(RefillLists, random_program) {
-  ledger book;
-  {
-    lists pool(ledger_source{&book});
-    random_program(pool, 1, 200);
-  }
-  EXPECT_EQ(book.given, 0u);
-}
-TEST(RefillLists, random_program_short_of_memory) {
-  for (const std::size_t budget : {1'000u, 10'000u, 50'000u}) {
-    ledger book;
-    book.budget = budget;
-    {
-      lists pool(ledger_source{&book});
-      random_program(pool, static_cast<unsigned>(budget), 140);
-    }
-    EXPECT_EQ(book.given, 0u);
-    EXPECT_GT(book.refused, 0u);
-  }
-}
-TEST(RefillLists, random_program_with_other_bounds) {
-  constexpr int steps = support::times(30'000);
-  ledger book;
-  {
-    refill_lists<ledger_source, 4096> pool(ledger_source{&book});
-    random_program(pool, 3, 5000, steps);
-  }
-  {
-    refill_lists<ledger_source, 1024, 64> pool(ledger_source{&book});
-    random_program(pool, 4, 1200, steps);
-  }
-  {
-    refill_lists<ledger_source, 24, 8, check::none> pool(ledger_source{&book});
-    random_program(pool, 5, 30, steps);
-  }
-  EXPECT_EQ(book.given, 0u);
-}
-
-TEST(RefillLists, many_threads_with_a_lock) {
+TEST_F(RefillLists, many_threads_with_a_lock) {
   ledger book;
   {
     refill_lists<ledger_source, 128, 8, spin_lock> pool(ledger_source{&book});
@@ -349,7 +250,7 @@ TEST(RefillLists, a_miss_takes_the_lock_and_among_threads_every_call_does) {
 
 // ---- exhaustion and misuse ----
 
-TEST(RefillLists, exhaustion_is_the_policys) {
+TEST_F(RefillLists, exhaustion_is_the_policys) {
   ledger book;
   book.budget = 0;
   refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> throwing(ledger_source{&book});
@@ -370,7 +271,7 @@ TEST(RefillLists, exhaustion_is_the_policys) {
   EXPECT_NE(asking.allocate(8), nullptr) << "the handler runs without the lock, then a retry";
 }
 
-TEST(RefillLists, allocate_asks_the_policy_only_without_memory) {
+TEST_F(RefillLists, allocate_asks_the_policy_only_without_memory) {
   ledger book;
   refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> pool(ledger_source{&book});
   void* const p = pool.allocate(32);
@@ -388,34 +289,32 @@ static_assert(!std::is_trivially_destructible_v<lists>);
 
 using leak_checked = refill_lists<ledger_source, 8, 8, at_death::stop>;
 
-TEST(RefillLists, audit_finds_a_broken_link_and_a_circle) {
-  ledger book;
-  lists pool(ledger_source{&book});
-  void* const a = pool.try_allocate(32);
-  void* const b = pool.try_allocate(32);
-  pool.deallocate(a, 32);
-  pool.deallocate(b, 32);
-  ASSERT_TRUE(pool.audit());
+TEST_F(RefillLists, audit_finds_a_broken_link_and_a_circle) {
+  void* const a = pool_.try_allocate(32);
+  void* const b = pool_.try_allocate(32);
+  pool_.deallocate(a, 32);
+  pool_.deallocate(b, 32);
+  ASSERT_TRUE(pool_.audit());
   const auto set_link = [](void* p, const void* to) {
     detail::tell_open(p, sizeof(to));
     std::memcpy(p, &to, sizeof(to));
   };
   alignas(16) std::byte elsewhere[32] = {};
   set_link(b, elsewhere);
-  EXPECT_FALSE(pool.audit()) << "no block of a chunk";
+  EXPECT_FALSE(pool_.audit()) << "no block of a chunk";
   std::byte* const inside = static_cast<std::byte*>(a) + 12;
   void* after_a = nullptr;
   detail::tell_open(a, sizeof(after_a));
   std::memcpy(&after_a, a, sizeof(after_a));
   set_link(inside, after_a);
   set_link(b, inside);
-  EXPECT_FALSE(pool.audit()) << "no place where a block begins";
+  EXPECT_FALSE(pool_.audit()) << "no place where a block begins";
   set_link(b, b);
-  EXPECT_FALSE(pool.audit()) << "a circle";
+  EXPECT_FALSE(pool_.audit()) << "a circle";
   set_link(b, nullptr);
-  EXPECT_FALSE(pool.audit()) << "blocks are lost";
+  EXPECT_FALSE(pool_.audit()) << "blocks are lost";
   set_link(b, a);
-  EXPECT_TRUE(pool.audit());
+  EXPECT_TRUE(pool_.audit());
 }
 
 TEST(RefillListsDeathTest, misuse_is_reported) {

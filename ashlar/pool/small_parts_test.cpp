@@ -1,16 +1,6 @@
 // The tests of the small sources of ashlar/pool: a part for each, with its name.
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <mutex>
-#include <new>
-#include <span>
-#include <string_view>
 #include <tests/support/fixed_pools.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/exhaustion.hpp>

@@ -1,5 +1,5 @@
 // A static constructor that uses a pool of another file, whichever of the two starts first.
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/static_pool.hpp>
 

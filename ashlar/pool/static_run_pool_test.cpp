@@ -1,12 +1,6 @@
 // Tests of pool/static_run_pool.hpp and pool/run_map.hpp.
-#include <cstddef>
-#include <cstdint>
-#include <new>
-#include <random>
 #include <tests/support/shared_blocks.hpp>
-#include <type_traits>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/pool/run_map.hpp>

@@ -1,7 +1,4 @@
-#include <atomic>
-#include <thread>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/runtime/fork_gate.hpp>
 

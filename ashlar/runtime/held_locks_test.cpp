@@ -1,8 +1,4 @@
-#include <mutex>
-#include <thread>
-#include <type_traits>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/basic_heap.hpp>

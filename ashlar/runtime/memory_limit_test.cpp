@@ -1,23 +1,6 @@
 // The limit of the process heap: what is refused, who is called, what is told.
 // Needs Linux.
-#include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <tests/support/extent.hpp>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/ashlar.h>

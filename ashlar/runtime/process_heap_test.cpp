@@ -1,21 +1,9 @@
 // The process heap as a program meets it: many threads, threads that end, fork.
 // Needs Linux.
-#include <algorithm>
-#include <atomic>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <iterator>
 #include <latch>
-#include <random>
-#include <tests/support/sanitizers.hpp>
-#include <thread>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <ashlar/runtime/process_heap.hpp>
 

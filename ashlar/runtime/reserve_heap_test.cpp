@@ -1,9 +1,4 @@
-#include <cstring>
-#include <set>
-#include <thread>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/reserve_heap.hpp>

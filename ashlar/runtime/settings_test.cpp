@@ -1,14 +1,7 @@
 // The environment, good and bad.
 // Needs Linux.
-#include <cerrno>
-#include <csignal>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/runtime/settings.hpp>
 

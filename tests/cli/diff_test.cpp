@@ -1,15 +1,9 @@
 // `ashlar diff`, and what `ashlar report --text` says of growth, as a user meets them.
-#include <algorithm>
-#include <csignal>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <utility>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 namespace {
 

@@ -1,17 +1,7 @@
 // The ashlar command as a user meets it: arguments in, streams, files and exit status out.
-#include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 namespace {
 

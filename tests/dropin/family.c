@@ -1,14 +1,8 @@
 /* Every function of the malloc family, as the standards and the manuals describe it. C, because
  * these are C's functions; run with the drop-in library preloaded. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tests/dropin/require.h>
 #include <tests/support/glibc_names.h>
-#include <unistd.h>
 
 static int is_aligned(const void* block, size_t alignment) {
   return (uintptr_t)block % alignment == 0;

@@ -1,6 +1,4 @@
 /* A process may have gigabytes in blocks of any size, also where its addresses have 32 bits. Few pages are touched. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <tests/dropin/require.h>
 
 int main(void) {

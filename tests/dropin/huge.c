@@ -1,11 +1,6 @@
 /* Huge blocks under full checks: what cannot be had is refused at once, and of what can be had few pages are touched.
    Faults are counted instead of time. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <malloc.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <tests/dropin/require.h>
 

@@ -1,17 +1,9 @@
 /* What mallinfo, mallinfo2, malloc_info and malloc_stats say, on the C library and on the drop-in.
  * Run: interface_figures sums | ours | print | busy */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <limits.h>
-#include <malloc.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tests/dropin/require.h>
-#include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo */
 

@@ -3,19 +3,11 @@
  * kept | options | names | state */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
-#include <malloc.h>
 #include <mcheck.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tests/dropin/require.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { byte = 0x5a, complement = 0xa5 };
 

@@ -2,13 +2,7 @@
  * the C library and on the drop-in library, and interface_test.py compares what they say.
  * Run: interface_rules rules | interface_rules fuzz SEED OPERATIONS */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <gnu/libc-version.h>
-#include <malloc.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tests/dropin/require.h>
 
 /* glibc 2.38 began to refuse, in aligned_alloc, an alignment that is no power of two. */

@@ -1,13 +1,7 @@
 // Every form of operator new and operator delete that C++20 has, called by name, and the library
 // parts that use them: aligned types, arrays, nothrow, sized deletion. Run with the drop-in library
 // preloaded.
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-#include <new>
 #include <tests/support/require.hpp>
-#include <vector>
 
 #include <malloc.h>
 

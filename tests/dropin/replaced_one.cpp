@@ -1,7 +1,5 @@
 // A program that replaces one operator, which FORM names, and keeps all others: each form that the standard
 // makes of it has to call it, under the drop-in library, too.
-#include <cstdlib>
-#include <new>
 #include <tests/support/require.hpp>
 
 static int calls = 0;

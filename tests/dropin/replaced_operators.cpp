@@ -1,12 +1,7 @@
 // A program that replaces the two basic operators and no other: the standard has all other forms call
 // them, under the drop-in library, too. Each block carries a header of the program's own, so a form
 // that went past the program's operators would be seen at once.
-#include <cstdlib>
-#include <memory>
-#include <new>
-#include <string>
 #include <tests/support/require.hpp>
-#include <vector>
 
 namespace {
 

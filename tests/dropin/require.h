@@ -1,11 +1,16 @@
-/* What the C programs of this folder need to say that something must hold. */
+/* What C programs need to say that something must hold, and the headers that most of them have. */
 #ifndef ASHLAR_TESTS_DROPIN_REQUIRE_H
 #define ASHLAR_TESTS_DROPIN_REQUIRE_H
 
 #include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define REQUIRE(condition)                                                                        \
   do {                                                                                            \

@@ -1,11 +1,8 @@
 // A static program whose first calls of the unwinder are its own exceptions, in several threads at once.
 //   static_stacks [twice]: then a block is freed twice.
-#include <cstdlib>
 #include <stdexcept>
-#include <string>
 #include <tests/support/require.hpp>
 #include <thread>
-#include <vector>
 
 namespace {
 

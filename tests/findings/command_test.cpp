@@ -1,13 +1,9 @@
 // `ashlar report --text` as a user meets it: what it prints and writes, and what it says of input that is none.
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 namespace {
 

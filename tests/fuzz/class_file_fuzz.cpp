@@ -1,18 +1,12 @@
 // The file of block sizes that ASHLAR_CONFIG names, by the call that loads it at a process's start: a second reading, written
 // otherwise, says which sizes there are or where the text goes wrong. What can be used is the process's classes then;
 // what cannot leaves them as they were, and one line on standard error names file, line and word.
-#include <algorithm>
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <tests/fuzz/input.hpp>
 #include <tests/fuzz/standard_error.hpp>
 #include <tests/support/require.hpp>
-#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>

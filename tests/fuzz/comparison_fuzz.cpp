@@ -1,6 +1,4 @@
 // The JSON that `ashlar compare --summarise` reads back: any text is either refused by name or can be shown.
-#include <cstdint>
-#include <string>
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 

@@ -1,7 +1,5 @@
 // The JSON that `ashlar tune check` and `tune verify` read: any text is either refused, or what it says can be worked
 // with.
-#include <cstdint>
-#include <string>
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 

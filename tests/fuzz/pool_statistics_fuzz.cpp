@@ -1,8 +1,5 @@
 // The statistics file that the library leaves for the command: any text is either refused by name or can be
 // shown, and its classes come out in order.
-#include <algorithm>
-#include <cstdint>
-#include <string>
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 

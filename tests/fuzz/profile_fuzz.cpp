@@ -1,12 +1,9 @@
 // Profiles that somebody else may have written: any file is refused by name and offset, or is one that is written just so,
 // and can be merged. Most inputs are bodies in files with right lengths and checksums, behind which a body would be out of a
 // fuzzer's reach; some are runs, whose profiles are merged with them.
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
-#include <vector>
 
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"

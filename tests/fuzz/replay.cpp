@@ -1,18 +1,11 @@
 // A harness without a fuzzer: its corpus, then generated inputs from a fixed seed. For every compiler.
 // Usage: NAME_replay CORPUS_DIRECTORY [COUNT]. The input that runs is kept in NAME_replay.input in the working
 // directory, so that whatever ends the process leaves it behind; it goes away at the end.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
 #include <tests/support/random.hpp>
 #include <tests/support/require.hpp>
-#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,19 +1,12 @@
 // The environment's settings: what is read is what a second reading, written otherwise, says; each value that
 // cannot be read is named in one line on standard error, and nothing else is written.
-#include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdint>
-#include <cstring>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <tests/fuzz/input.hpp>
 #include <tests/fuzz/standard_error.hpp>
 #include <tests/support/require.hpp>
-#include <utility>
-#include <vector>
 
 #include <ashlar/runtime/settings.hpp>
 

@@ -1,10 +1,7 @@
 // Traces that somebody else may have written: any file is refused by name and offset, or is read to its end without harm. Most
 // inputs are put into frames with right checksums, behind which a file's contents would be out of a fuzzer's reach.
-#include <cstdint>
-#include <string>
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
-#include <utility>
 
 #include "tools/trace/checksum.hpp"
 #include "tools/trace/error.hpp"

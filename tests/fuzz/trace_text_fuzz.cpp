@@ -1,7 +1,5 @@
 // A trace as text: any text is refused by name and offset, or becomes a trace whose text is a trace of the same bytes.
-#include <cstdint>
 #include <sstream>
-#include <string>
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The hardened edition notices each kind of misuse, in blocks of each kind of size, by its own line.
 
-usage: hardened_test.py misuses|operators|order|place|settings PROGRAM HARDENED_LIBRARY LIBRARY [FAULTS]
+usage: hardened_test.py misuses|order|place|settings PROGRAM HARDENED_LIBRARY LIBRARY [FAULTS]
 
 FAULTS is the program of tests/misuse/malloc_faults.c: what PROGRAM does not have is one of its faults.
 
@@ -22,8 +22,6 @@ INTERIOR = "the address is inside a block, not its start"
 FOREIGN = "the address was not allocated here"
 BEHIND = "bytes behind the block were overwritten"
 AFTER = "the block was written to after it was freed"
-FAMILY = "the block was allocated by another family of calls"
-SIZE = "the size or alignment is not that of the block"
 
 CRASH = ("", "a signal, and no message")  # an access that the machine refuses
 
@@ -62,20 +60,6 @@ MISUSES = {  # mode: call that tells it; what it says of a block of a class; of 
     "no_bytes_interior": ("free", INTERIOR, INTERIOR),
     "zero_malloc": ("", CRASH, CRASH),
     "zero_read": ("", CRASH, CRASH),
-}
-OPERATORS = {  # of tests/misuse/operators.cpp
-    "correct": None,
-    "new_free": ("free", FAMILY),
-    "new_array_free": ("free", FAMILY),
-    "malloc_delete": ("operator delete", FAMILY),
-    "malloc_delete_array": ("operator delete[]", FAMILY),
-    "new_delete_array": ("operator delete[]", FAMILY),
-    "new_array_delete": ("operator delete", FAMILY),
-    "new_realloc": ("realloc", FAMILY),
-    "size_too_large": ("operator delete", SIZE),
-    "size_too_small": ("operator delete", SIZE),
-    "array_size": ("operator delete[]", SIZE),
-    "aligned_size": ("operator delete", SIZE),
 }
 
 
@@ -136,16 +120,6 @@ def misuses(program, hardened, library):
                 done = run(program_of[mode], lib, mode, str(size), ASHLAR_FAULT="continue", **variables)
                 if not is_as_expected(done, (expected[0], expected[1 if size == 64 else 2])):
                     yield f"{name}, continue, {mode} {size}: status {done.returncode}\n{done.stdout}{done.stderr}"
-
-
-def operators(program, hardened, library):
-    if set(run(program, library).stdout.split()) != set(OPERATORS):
-        yield "the program has other modes"
-    for name, lib, variables in editions(hardened, library):
-        for mode, expected in OPERATORS.items():
-            done = run(program, lib, mode, **variables)
-            if not is_as_expected(done, expected):
-                yield f"{name}, {mode}: status {done.returncode}\n{done.stdout}{done.stderr}"
 
 
 def order(program, hardened, library):
@@ -227,9 +201,7 @@ def main():
     global FAULTS
     what, program, hardened, library, *FAULTS = sys.argv[1:]
     FAULTS = FAULTS[0] if FAULTS else None
-    faults = list({"misuses": misuses, "operators": operators, "order": order, "place": place,
-                   "settings": settings}[what](
-        program, hardened, library))
+    faults = list({"misuses": misuses, "order": order, "place": place, "settings": settings}[what](program, hardened, library))
     if faults:
         sys.exit("\n".join(faults[:20]))
 

@@ -1,13 +1,7 @@
 /* What the hardened edition alone promises, one a run, for hardened_test.py. The faults of every heap are in
  * tests/misuse/malloc_faults.c.
  * Run: hardened_misuses MODE SIZE; without arguments it prints its modes. */
-#include <malloc.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tests/dropin/require.h>
-#include <unistd.h>
 
 enum { others = 4096 };
 

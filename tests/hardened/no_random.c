@@ -1,16 +1,11 @@
 /* Runs a program for which the system has no random bytes: getrandom fails there.
  * Run: hardened_no_random PROGRAM [ARGUMENT...] */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <tests/dropin/require.h>
-#include <unistd.h>
 
 int main(int count, char** arguments) {
   struct sock_filter filter[] = {

@@ -5,9 +5,6 @@
  *   reuse   of 2,000 live blocks one is freed, and one allocated: is it the one that was freed 0, 1, 2, ... before?
  * Prints "fill RIGHT of ALL" and "reuse RIGHT of ALL"; the test bounds them.
  * And the same of two processes: prints the distances of the first ones, which must differ from process to process. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <tests/dropin/require.h>
 
 enum { live = 2000, rounds = 20000, ages = 4096, size = 48 };

@@ -1,14 +1,11 @@
 // The C++ faces with the other standard library: the checks of ashlar/adapt/*_test.cpp as one program
 // without a test framework, which is built for one library only.
-#include <cstdio>
 #include <memory_resource>
-#include <new>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
 #include <tests/support/model_heap.hpp>
 #include <tests/support/node_checks.hpp>
 #include <tests/support/require.hpp>
-#include <tests/support/static_pool_checks.hpp>
 
 #include <ashlar/ashlar.hpp>
 

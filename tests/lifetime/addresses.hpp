@@ -1,11 +1,6 @@
 // lifetime/addresses.hpp: a program that limits its own addresses, and what it then asks the system for.
 #pragma once
 
-#include <cerrno>
-#include <cstddef>
-#include <cstdio>
-#include <cstring>
-#include <new>
 #include <tests/support/face.hpp>
 #include <tests/support/require.hpp>
 #include <thread>

@@ -1,6 +1,5 @@
 // A plugin whose copy of ashlar has visible names, in a program whose copy has them, too: the names of the program's copy
 // come first, so there is one heap. Each of the two is libashlar.so or libashlar.a.
-#include <cstdio>
 #include <tests/lifetime/plugin.hpp>
 #include <tests/support/require.hpp>
 #include <thread>

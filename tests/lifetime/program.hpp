@@ -3,20 +3,14 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <tests/support/extent.hpp>
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
 #include <tests/support/require.hpp>
 #include <tests/support/resident.hpp>
-#include <tests/support/sanitizers.hpp>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// misuse/careless_malloc.c: an allocator that checks nothing, for malloc_matrix_bites.py to preload.
+// misuse/careless_malloc.c: an allocator that checks nothing, for matrix_bites.py to preload.
 // It never reuses a block, it believes every size, and its calloc multiplies without a look at the overflow.
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // misuse/malloc_faults.c: commits one fault through malloc, then goes on as a program does.
 // Usage: malloc_faults FAULT SIZE. Without arguments it lists the faults.
 //
-// The program links no allocator: the runner (malloc_matrix.py) preloads one. It is built at -O0 and
+// The program links no allocator: the runner (matrix.py) preloads one. It is built at -O0 and
 // at -O2. Each call and each faulty access goes through a volatile, so no level removes it.
 //
 // Every live block has a pattern of its owner. The program verifies all patterns after the fault and

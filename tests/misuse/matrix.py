@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Runs every fault of the corpus on every component, and says what becomes of it.
+"""Runs each fault on each component of ashlar (corpus), or under each allocator by LD_PRELOAD (malloc).
 
-  matrix.py --programs DIR --check     compares ashlar's outcomes with expected.csv; 1 if one differs
-  matrix.py --programs DIR --accept    writes them to expected.csv
+  matrix.py corpus --programs DIR --check                    1 if a cell of ashlar is not the recorded one, worse or better
+  matrix.py corpus --programs DIR --accept                   records the cells
+  matrix.py malloc --programs DIR --libraries DIR --check    the same; and 1 if the page is not what the record gives
+  matrix.py malloc --programs DIR --libraries DIR --accept   records the cells of ashlar, and renews the page
+  matrix.py malloc --programs DIR --accept-peers             records the cells of the peers, and renews the page
 
-What there is to run is in matrix.json: faults, components, levels. A further level of the heap is one more line there
-and an --accept. DIR has the corpus' programs (target misuse_corpus). malloc_matrix.py does the same for malloc.
+What there is to run is in corpus.json and malloc.json: a further level, edition or peer is one line there, and an --accept.
+The page is results/misuse-malloc.md (page.py), the records are *_expected.csv (record.py). DIR are the folders of the
+programs (targets misuse_corpus, misuse_malloc_programs) and of the drop-in library. An allocator that chooses at random
+needs --rounds N: each cell is run N times, and the record has every outcome that was seen. A check passes with any of them.
 """
 from __future__ import annotations
 
@@ -14,38 +19,73 @@ import pathlib
 import sys
 
 import cells
-import columns
-import expected
+import page
+import record
 
 
-def observe(matrix: dict, programs: pathlib.Path) -> cells.Results:
-    ran = columns.of_ashlar(matrix)
-    if faults := columns.missing(ran, programs) or columns.unlisted(matrix, programs):
-        sys.exit("\n".join(f"matrix: {f}" for f in faults))
-    return cells.run_all(ran, matrix["faults"], programs)
+def broken(observed: cells.Outcomes) -> list[str]:
+    """What is wrong with the programs, not with what they run on."""
+    lines = [f"{name}, {fault.name}, {fault.size} bytes, -{fault.level}: the program itself is at fault"
+             for (name, fault), outcomes in observed.items() if "broken" in outcomes]
+    return lines + [f"{name}: without a fault {fault.size} bytes, -{fault.level}: {'|'.join(outcomes)}"
+                    for (name, fault), outcomes in observed.items()
+                    if fault.name == "none" and not outcomes <= {"silent", "not measured"}]
 
 
-def check(observed: cells.Results) -> int:
-    faults = expected.differences(expected.read(), observed)
-    if not faults:
-        print(f"{len(observed)} cells as expected")
-        return 0
-    print("\n".join(faults))
-    print(f"matrix: {len(faults)} of {len(observed)} cells differ; where the change is meant: --accept")
-    return 1
+def measured_again(columns: list[cells.Column], programs: pathlib.Path, recorded: cells.Outcomes,
+                   observed: cells.Outcomes) -> cells.Outcomes:
+    """Of an allocator that chooses at random, a cell that differs is wrong only if it differs `tries` times more."""
+    tries = 5
+    by_name = {c.name: c for c in columns if c.random}
+    for key in [k for k in observed if k[0] in by_name and not observed[k] <= recorded.get(k, set())]:
+        for _ in range(tries):
+            now = cells.measure_all([by_name[key[0]]], [key[1]], programs, 1)
+            if now[key] <= recorded.get(key, set()):
+                observed = {**observed, **now}
+                break
+    return observed
+
+
+def check(name: str, table: dict, checked: set[cells.Fault], observed: cells.Outcomes) -> int:
+    recorded = {key: cell for key, cell in record.read(record.expected(name))[0].items() if key[1] in checked}
+    lines = record.differences(recorded, observed)
+    if lines:
+        lines.append(f"{len(lines)} of {len(observed)} cells differ; where the change is meant: --accept (make misuse)")
+    if name == "malloc" and not page.is_of(table, record.expected(name)):
+        lines.append(f"{page.PAGE.name} is not what the record gives: make misuse")
+    print("\n".join(f"misuse: {line}" for line in lines) or f"{len(observed)} cells as recorded")
+    return 1 if lines else 0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=("corpus", "malloc"))
     parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="DIR")
+    parser.add_argument("--libraries", type=pathlib.Path, default=pathlib.Path(), metavar="DIR")
     action = parser.add_mutually_exclusive_group(required=True)
-    for name in ("--check", "--accept"):
+    for name in ("--check", "--accept", "--accept-peers"):
         action.add_argument(name, action="store_true")
+    parser.add_argument("--rounds", type=int, default=1, metavar="N")
+    parser.add_argument("--only", action="append", metavar="ALLOCATOR", help="of those to accept, this one")
+    parser.add_argument("--all", action="store_true", help="check each fault and size at each level, not at one by turns")
     options = parser.parse_args()
-    observed = observe(columns.load(), options.programs.resolve())
+
+    table = cells.load(options.table)
+    columns = cells.peers(table) if options.accept_peers else cells.ours(table, options.libraries)
+    order = [c.name for c in columns]
+    if options.only and not options.check:
+        columns = [c for c in columns if c.name in options.only]
+    which = cells.faults_checked(table) if options.check and not options.all else cells.faults(table)
+    programs = options.programs.resolve()
+    observed = cells.measure_all(columns, which, programs, options.rounds)
+    if lines := broken(observed):
+        sys.exit("\n".join(f"misuse: {line}" for line in lines))
     if options.check:
-        return check(observed)
-    expected.write(observed)
+        recorded = record.read(record.expected(options.table))[0]
+        return check(options.table, table, set(which), measured_again(columns, programs, recorded, observed))
+    record.renew(record.PEERS if options.accept_peers else record.expected(options.table), table, order, columns, observed)
+    if options.table == "malloc":
+        page.renew(table, record.expected(options.table))
     return 0
 
 

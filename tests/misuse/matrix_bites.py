@@ -1,138 +1,253 @@
 #!/usr/bin/env python3
-"""Shows that matrix.py sees what it is there to see: each outcome from a child that has it, a detection that is lost,
-a message that says less.
+"""Shows that matrix.py sees what it is there to see: each outcome, a detection that is lost or won, a message that says
+less, a page that is stale; and that the compiler removes no fault from malloc_faults.c, at -O0 and at -O2.
 
-Run: matrix_bites.py --programs DIR, as matrix.py. Ends with 1 if something is not seen.
+Run: matrix_bites.py --programs DIR --libraries DIR --corpus DIR, as matrix.py. Ends with 1 if something is not seen.
 """
+from __future__ import annotations
+
 import argparse
+import contextlib
 import dataclasses
+import io
 import os
 import pathlib
-import sys
+import re
+import subprocess
+import tempfile
 import unittest
 import unittest.mock
 
 import cells
-import columns
-import expected
 import matrix
-from cells import Cell, Run
-from columns import Column
+import page
+import record
+from cells import Column, Fault, judge, measure_all
 
-PROGRAMS = pathlib.Path()
-
-SAYS = {"name": "double_free", "title": "", "says": ["double_free"]}
+PROGRAMS = LIBRARIES = COMPONENTS = pathlib.Path()
+TABLE, CORPUS = cells.load("malloc"), cells.load("corpus")
+RECORDED, CORPUS_RECORDED = (record.read(record.expected(name))[0] for name in ("malloc", "corpus"))
+NAMES = list(dict.fromkeys(f.name for f in cells.faults(TABLE)))
+ENDED = "| next 0xa0\n| back \n"
 FULL = "ashlar: free(0xa0): the block is free already (double free), pool 'corpus', block size 64\n"
 
 
-def judge(out: str, err: str = "", code: int | None = -6) -> Cell:
-    return cells.classify(Run(out, err, code), SAYS, "corpus")
+def drop_in(name: str = "ashlar", hardened: bool = False, **environment: str) -> Column:
+    library = "libashlar-malloc-hardened.so" if hardened else "libashlar-malloc.so"
+    return Column(name, str(LIBRARIES / library), tuple(environment.items()), says=True, random=hardened)
 
 
 class Outcomes(unittest.TestCase):
     def test_each_outcome(self):
-        for outcome, cell in {
-                "reported": judge("misused: 0xa0\n", FULL),
-                "reported late": judge("misused: 0xa0\ndamage: x\n", FULL),
-                "damage": judge("misused: 0xa0\ndamage: x\n", ""),
-                "died": judge("misused: 0xa0\n", "", -11),
-                "silent": judge("misused: 0xa0\nended: \n", "", 0),
-                "harmless": judge("misused: 0xa0\nharmless: x\nended: \n", "", 0),
-                "n/a": judge("not applicable: x\nended: \n", "", 0),
-                "hung": judge("misused: 0xa0\n", "", None)}.items():
-            self.assertEqual(cell, Cell(outcome))
+        for outcome, said, code in (
+                ("at once", "| next 0xa0\nfree(): invalid pointer\n", -6),
+                ("at once", "| next 0xa0\n", -6),
+                ("at once", "| next 0xa0\na message\n| back \n| ended \n", 0),
+                ("stopped", "| next 0xa0\n", -11),
+                ("later", ENDED + "free(): invalid pointer\n", -6),
+                ("later", ENDED + "| ended \na message at the exit\n", 0),
+                ("late", ENDED + "| damage x\nfree(): invalid pointer\n", -6),
+                ("damage", ENDED + "| damage x\n| ended \n", 0),
+                ("damage", ENDED + "| damage x\n", -11),
+                ("died", ENDED, -11),
+                ("visible", ENDED + "| visible x\n| ended \n", 0),
+                ("harmless", ENDED + "| harmless x\n| ended \n", 0),
+                ("damage", ENDED + "| harmless x\n| damage x\n| ended \n", 0),
+                ("silent", ENDED + "| ended \n", 0),
+                ("n/a", "| inapplicable x\n| ended \n", 0),
+                ("hung", ENDED, None)):
+            self.assertEqual(judge(said, code), outcome, said)
 
-    def test_what_is_the_corpus_fault(self):
-        for cell in (judge("", FULL), judge("misused: 0xa0\n", "", 0), judge("misused: 0xa0\n", "", 2),
-                     judge("misused: 0xa0\nbroken: x\n", FULL)):
-            self.assertEqual(cell.outcome, "broken")
+    def test_ashlar_has_to_say_it_itself(self):
+        for said, outcome in (("| next 0xa0\nashlar: free(0xa0): x\n", "at once"), ("| next 0xa0\n", "stopped"),
+                              ("| next 0xa0\nfree(): invalid pointer\n", "stopped"),
+                              ("| next 0xa0\nashlar: ASHLAR_CHECK=2 is ignored: expected 0 or 1\n", "stopped"),
+                              ("| next 0xa0\n| back \nassertion failed\n", "died")):
+            self.assertEqual(judge(said, -6, True), outcome, said)
 
-    def test_what_a_read_saw(self):
-        self.assertEqual(judge("misused: 0xa0\nseen: zeros\nended: \n", "", 0), Cell("silent", "", "zeros"))
+    def test_what_is_the_programs_own_fault(self):
+        for said, code in (("", 0), ("", -6), ("ERROR: ld.so\n| next 0xa0\n| back \n| ended \n", 0), (FULL, -6),
+                           ("| next 0xa0\n| back \n", 0), ("| next 0xa0\n", 2), ("| next 0xa0\n| broken x\n", 3),
+                           ("| next 0xa0\n| broken x\n" + FULL, -6), ("double_free\n", 2)):
+            self.assertEqual(judge(said, code), "broken", said)
 
-    def test_another_line_is_no_message_of_ashlar(self):
-        for line in ("free(): double free detected in tcache 2\n",
-                     "ashlar: ASHLAR_CHECK=2 is ignored: expected 0 or 1\n"):
-            self.assertEqual(judge("misused: 0xa0\n", line).outcome, "died")
+    def test_a_run_without_a_fault_has_to_be_silent(self):
+        self.assertEqual(matrix.broken({("x", Fault("none", 16, "O0")): {"silent"}}), [])
+        self.assertEqual(len(matrix.broken({("x", Fault("none", 16, "O0")): {"damage"}})), 1)
+        self.assertEqual(len(matrix.broken({("x", Fault("double_free", 16, "O0")): {"broken"}})), 1)
 
 
 class Messages(unittest.TestCase):
-    def lacks(self, line: str) -> str:
-        return judge("misused: 0xa0\n", line).lacks
+    """Of a component the record also has what the message does not say, and what a read saw."""
+    COMPONENT = Column("pool", says=True, pool="corpus")
+
+    def cell(self, said: str, code: int = -6, kind: str = "double_free") -> str:
+        return cells.cell("| next 0xa0\n" + said, code, self.COMPONENT, Fault("x", 64, "O1", (kind,)))
 
     def test_what_a_line_does_not_say(self):
-        self.assertEqual(self.lacks(FULL), "")
-        self.assertEqual(self.lacks(FULL.replace("0xa0", "0xa")), "address")
-        self.assertEqual(self.lacks(FULL.replace(", pool 'corpus'", "")), "pool")
-        self.assertEqual(self.lacks(FULL.replace(", block size 64", "")), "block size")
-        self.assertEqual(self.lacks(FULL.replace("the block is free already (double free)",
-                                                 "bytes behind the block were overwritten")), "what")
+        for line, lacks in ((FULL, ""), (FULL.replace("0xa0", "0xa"), " / address"),
+                            (FULL.replace(", pool 'corpus'", ""), " / pool"),
+                            (FULL.replace(", block size 64", ""), " / block size"),
+                            (FULL.replace("the block is free already (double free)",
+                                          "bytes behind the block were overwritten"), " / what"),
+                            (FULL.replace(", block size 64", "") + FULL, "")):  # the best line counts
+            self.assertEqual(self.cell(line), "at once" + lacks)
 
-    def test_the_best_line_counts(self):
-        self.assertEqual(self.lacks(FULL.replace(", block size 64", "") + FULL), "")
+    def test_what_a_read_saw(self):
+        self.assertEqual(self.cell("| seen zeros\n| back \n| ended \n", 0), "silent / zeros")
 
     def test_a_leak_has_a_number_for_an_address(self):
-        leak = {"name": "leak", "title": "", "says": ["leak"]}
         line = "ashlar: ~pool(0x0): the allocator ended with blocks in use, pool 'corpus', block size 64"
-        for more, lacks in ((", blocks 3\n", ""), ("\n", "address")):
-            done = Run("misused: 0xa0\nended: \n", line + more, 0)
-            self.assertEqual(cells.classify(done, leak, "corpus"), Cell("reported", lacks))
+        for more, lacks in ((", blocks 3\n", ""), ("\n", " / address")):
+            self.assertEqual(self.cell(f"{line}{more}| ended \n", 0, "leak"), "at once" + lacks)
 
-    def test_every_kind_that_matrix_json_names_is_a_kind(self):
-        for fault in columns.load()["faults"]:
-            for kind in fault["says"]:
-                self.assertIn(kind, cells.SENTENCES)
+    def test_every_kind_that_the_table_names_is_a_kind(self):
+        self.assertLessEqual({kind for row in CORPUS["rows"] for kind in row["says"]}, set(cells.SENTENCES))
+
+
+class TheFaultsHappen(unittest.TestCase):
+    """Full checks with a page of its own for every block find each access and each call. So the compiler left it in."""
+    TOLD_BY_THE_PROGRAM = {"none", "uninitialised_read", "next_address", "same_offsets", "calloc_overflow",
+                           "size_overflow"}
+
+    def test_every_fault_is_found_at_once_at_both_levels(self):
+        which = [Fault(name, size, level) for name in NAMES if name not in self.TOLD_BY_THE_PROGRAM
+                 for size in (64, 4096) for level in TABLE["levels"]]
+        found = set()
+        for before in "01":  # the closed page behind the block, then before it
+            guarded = drop_in(ASHLAR_CHECK="full", ASHLAR_CHECK_GUARD="1", ASHLAR_CHECK_GUARD_BEFORE=before)
+            found |= {fault for (_, fault), outcomes in measure_all([guarded], which, PROGRAMS).items()
+                      if outcomes == {"at once"}}
+        # A block of no bytes has some for the pattern there; in the hardened edition it has none.
+        found |= {fault for (_, fault), outcomes in measure_all([drop_in(hardened=True)], which, PROGRAMS).items()
+                  if fault.name.startswith("zero_") and outcomes <= {"at once", "stopped"}}
+        self.assertEqual([fault for fault in which if fault not in found], [])
+
+    def test_what_the_program_tells_by_itself(self):
+        careless = Column("careless", str(PROGRAMS / "libcareless_malloc.so"))
+        expected = {"calloc_overflow": "damage", "size_overflow": "damage", "uninitialised_read": "harmless",
+                    "next_address": "harmless", "same_offsets": "visible", "double_free": "silent",
+                    "overflow_16_store": "damage", "read_freed": "visible", "none": "silent"}
+        for column, told in ((careless, expected),
+                             (Column("glibc"), {"uninitialised_read": "visible", "next_address": "visible"})):
+            which = [Fault(name, 64, level) for name in told for level in TABLE["levels"]]
+            for (_, fault), outcomes in measure_all([column], which, PROGRAMS).items():
+                self.assertEqual(outcomes, {told[fault.name]}, fault)
+
+    def test_the_lists_are_those_of_the_programs(self):
+        for level in TABLE["levels"]:
+            said, code = cells.run(Column("glibc"), Fault("no such fault", 64, level), PROGRAMS)
+            self.assertEqual((sorted(said.split()), code), (sorted(NAMES), 2))
+        columns = cells.ours(CORPUS, LIBRARIES)
+        for program in {c.program for c in columns}:
+            usage = subprocess.run([COMPONENTS / program], capture_output=True, text=True, check=False).stderr
+            for kind, listed in (("components", {c.argument for c in columns if c.program == program}),
+                                 ("faults", {f.name for f in cells.faults(CORPUS)})):
+                self.assertEqual(set(re.search(rf"^{kind}:(.*)$", usage, re.MULTILINE)[1].split()), listed, program)
 
 
 class LostDetections(unittest.TestCase):
-    """Components with less checking than their column says, really run."""
+    FAULT = Fault("overflow_1_store", 64, "O0")
 
-    def lost(self, weaker: Column, level: str, faults: list[str]) -> list[str]:
-        all_faults = {f["name"]: f for f in columns.load()["faults"]}
-        wanted = expected.read()
-        observed = cells.run_all([dataclasses.replace(weaker, level=level)], [all_faults[f] for f in faults], PROGRAMS)
-        return expected.differences({key: wanted[key] for key in observed}, observed)
+    def differences(self, column: Column, *faults: str) -> list[str]:
+        """What is said of this column, really run, in the place of the recorded one of its name."""
+        recorded, programs, which = RECORDED, PROGRAMS, [self.FAULT]
+        if faults:
+            recorded, programs = CORPUS_RECORDED, COMPONENTS
+            which = [f for f in cells.faults(CORPUS) if f.name in ("none", *faults)]
+        observed = measure_all([column], which, programs)
+        return [line.removeprefix(f"{column.name}, ") for line in
+                record.differences({key: recorded[key] for key in observed}, observed)]
 
-    def column(self, component: str, level: str) -> Column:
-        return next(c for c in columns.of_ashlar(columns.load()) if (c.component, c.level) == (component, level))
+    def component(self, name: str) -> Column:
+        return next(c for c in cells.ours(CORPUS, LIBRARIES) if c.name == name)
+
+    def test_a_library_without_its_checks_is_worse(self):
+        self.assertEqual(self.differences(drop_in("ashlar, CHECK=full")),
+                         ["overflow_1_store, 64 bytes, -O0: worse: recorded later, is damage"])
+
+    def test_more_checks_than_recorded_are_better_and_fail_too(self):
+        self.assertEqual(self.differences(drop_in(ASHLAR_CHECK="full", ASHLAR_CHECK_GUARD="0")),
+                         ["overflow_1_store, 64 bytes, -O0: better: recorded damage, is later"])
 
     def test_a_pool_without_checks_in_the_place_of_one_with_them(self):
-        weaker = self.column("fixed_pool", "check::none")
-        found = self.lost(weaker, "check::cheap", ["none", "double_free", "free_interior"])
-        self.assertEqual(found, ["fixed_pool, check::cheap, double_free: expected reported, is damage",
-                                 "fixed_pool, check::cheap, free_interior: expected reported, is damage"])
+        weaker = dataclasses.replace(self.component("fixed_pool, check::none"), name="fixed_pool, check::cheap")
+        self.assertEqual(self.differences(weaker, "double_free", "free_interior"),
+                         [f"{fault}, 64 bytes, -O1: worse: recorded at once, is damage"
+                          for fault in ("double_free", "free_interior")])
 
     def test_a_heap_without_its_setting(self):
-        found = self.lost(self.column("xmalloc", "default"), "ASHLAR_CHECK=full", ["none", "overflow_16"])
-        self.assertEqual(found, ["xmalloc, ASHLAR_CHECK=full, overflow_16: expected reported / address, is damage"])
+        weaker = dataclasses.replace(self.component("xmalloc, default"), name="xmalloc, ASHLAR_CHECK=full")
+        self.assertEqual(self.differences(weaker, "overflow_16"),
+                         ["overflow_16, 64 bytes, -O1: worse: recorded later / address, is damage"])
+
+    def test_one_that_chooses_at_random_is_measured_again_and_may_still_be_worse(self):
+        hardened = drop_in("ashlar, hardened", hardened=True)
+        for library, outcome in ((drop_in().library, "damage"), (hardened.library, "later")):
+            again = matrix.measured_again([dataclasses.replace(hardened, library=library)], PROGRAMS, RECORDED,
+                                          {(hardened.name, self.FAULT): {"damage"}})
+            self.assertEqual(again[hardened.name, self.FAULT], {outcome})
 
     def test_a_cell_more_or_less(self):
-        key = ("a", "b", "c")
-        self.assertEqual(expected.differences({key: Cell("died")}, {}), ["a, b, c: expected died, is no cell"])
-        self.assertEqual(expected.differences({}, {key: Cell("died")}), ["a, b, c: expected no cell, is died"])
+        key = ("x", Fault("double_free", 16, "O0"))
+        self.assertIn("was not run", record.differences({key: {"at once"}}, {})[0])
+        self.assertIn("has no record", record.differences({}, {key: {"at once"}})[0])
 
-    def test_a_setting_of_the_caller_does_not_leak_into_a_cell(self):
-        column = Column("x", "", "x", "process_heap", "xmalloc")
+    def test_a_setting_of_the_caller_does_not_reach_a_cell(self):
         with unittest.mock.patch.dict(os.environ, {"ASHLAR_CHECK": "full"}):
-            cell = cells.classify(cells.run(column, "overflow_16", PROGRAMS), SAYS, "")
-        self.assertEqual(cell.outcome, "damage")
+            observed = measure_all([drop_in()], [self.FAULT], PROGRAMS)
+        self.assertEqual(observed["ashlar", self.FAULT], {"damage"})
+
+    def test_a_library_that_is_missing_is_named(self):
+        with self.assertRaisesRegex(SystemExit, "no library /nowhere/libashlar-malloc.so"):
+            cells.ours(TABLE, pathlib.Path("/nowhere"))
 
 
-class Lists(unittest.TestCase):
-    def test_what_is_listed_is_what_the_programs_have(self):
-        listed = columns.load()
-        self.assertEqual(columns.unlisted(listed, PROGRAMS), [])
-        listed["faults"] = [f for f in listed["faults"] if f["name"] != "leak"]
-        self.assertIn("arenas and matrix.json differ in faults: leak", columns.unlisted(listed, PROGRAMS))
+class Records(unittest.TestCase):
+    def test_the_check_ends_with_1_for_a_lost_cell_and_for_a_stale_page(self):
+        checked = set(cells.faults_checked(TABLE))
+        observed = {key: set(cell) for key, cell in RECORDED.items() if key[1] in checked}
 
-    def test_what_is_missing_is_named(self):
-        found = columns.missing(columns.of_ashlar(columns.load()), pathlib.Path("/nowhere"))
-        self.assertTrue(any(f.startswith("no program /nowhere/arenas: ") for f in found))
+        def status(seen: cells.Outcomes) -> int:
+            with contextlib.redirect_stdout(io.StringIO()):
+                return matrix.check("malloc", TABLE, checked, seen)
+
+        self.assertEqual(status(observed), 0)
+        lost = next(key for key, cell in observed.items() if cell == {"at once"})
+        self.assertEqual(status({**observed, lost: {"silent"}}), 1)
+        self.assertEqual(status({key: cell for key, cell in observed.items() if key != lost}), 1)
+        with tempfile.NamedTemporaryFile("w", suffix=".md") as copy:
+            copy.write(page.PAGE.read_text().replace("**damage**", "at once", 2))
+            copy.flush()
+            with unittest.mock.patch.object(page, "PAGE", pathlib.Path(copy.name)):
+                self.assertEqual(status(observed), 1)
+
+    def test_what_is_written_is_what_is_read(self):
+        outcomes = {**RECORDED, ("glibc", Fault("double_free", 16, "O2")): {"later", "silent"}}
+        versions = {name: "" for name, _ in RECORDED} | {"glibc": "2.36"}
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "record.csv"
+            record.write(file, TABLE, list(versions), outcomes, versions)
+            self.assertEqual(record.read(file), (outcomes, versions))
+
+    def test_a_peer_that_is_missing_is_not_measured(self):
+        fault = Fault("double_free", 16, "O0")
+        found = measure_all([Column("absent", is_there=False)], [fault], PROGRAMS)
+        self.assertEqual(found, {("absent", fault): {"not measured"}})
+
+    def test_a_cell_of_the_table_is_its_worst_and_where_it_is_better(self):
+        sizes = {**{s: "damage" for s in TABLE["sizes"]}, 16: "silent", 262144: "at once", 4194304: "at once"}
+        outcomes = {("x", Fault("a", s, level)): {o} for s, o in sizes.items() for level in TABLE["levels"]}
+        outcomes["x", Fault("a", 16, "O2")] = {"silent", "at once"}
+        self.assertEqual(page.cell(TABLE, outcomes, "x", {"faults": ["a"]}),
+                         "**damage**; 16: silent; 256K–4M: at once")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--programs", type=pathlib.Path, required=True)
+    for folder in ("--programs", "--libraries", "--corpus"):
+        parser.add_argument(folder, type=pathlib.Path, required=True)
     options = parser.parse_args()
-    PROGRAMS = options.programs.resolve()
-    unittest.main(argv=[sys.argv[0]])
+    PROGRAMS, LIBRARIES, COMPONENTS = (folder.resolve() for folder in
+                                       (options.programs, options.libraries, options.corpus))
+    unittest.main(argv=[__file__])

@@ -1,22 +1,7 @@
 // Runs every misuse of misuse.cpp, on both faces: each must end by SIGABRT with a line on standard
 // error that holds "ashlar:", the name of the call and the address. Ending well is a failure.
-#include <algorithm>
-#include <array>
 #include <cctype>
-#include <csignal>
-#include <cstddef>
-#include <cstdlib>
-#include <sstream>
-#include <stdexcept>
-#include <string>
-#include <tuple>
-#include <vector>
-
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 namespace support {
 
@@ -42,50 +27,30 @@ inline outcome run(const std::vector<std::string>& program_and_arguments,
                    const std::vector<std::string>& environment, unsigned seconds) {
   std::vector<std::string> arguments = emulator();
   arguments.insert(arguments.end(), program_and_arguments.begin(), program_and_arguments.end());
-  std::vector<char*> argument_list, environment_list;
-  for (const std::string& s : arguments) argument_list.push_back(const_cast<char*>(s.c_str()));
-  argument_list.push_back(nullptr);
-  for (const std::string& s : environment) environment_list.push_back(const_cast<char*>(s.c_str()));
-  for (char** entry = environ; *entry != nullptr; ++entry) environment_list.push_back(*entry);
-  environment_list.push_back(nullptr);
-
-  int pipes[2][2];
-  for (auto& ends : pipes) {
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-  }
+  std::vector<char*> pointers;
+  for (std::string& s : arguments) pointers.push_back(s.data());
+  pointers.push_back(nullptr);
+  std::FILE* const streams[2] = {std::tmpfile(), std::tmpfile()};
+  if (streams[0] == nullptr || streams[1] == nullptr) throw std::runtime_error("tmpfile");
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork");
   if (child == 0) {
-    ::dup2(pipes[0][1], STDOUT_FILENO);
-    ::dup2(pipes[1][1], STDERR_FILENO);
+    ::dup2(::fileno(streams[0]), STDOUT_FILENO);
+    ::dup2(::fileno(streams[1]), STDERR_FILENO);
+    for (const std::string& s : environment) ::putenv(const_cast<char*>(s.c_str()));
     ::alarm(seconds);
-    ::execve(argument_list[0], argument_list.data(), environment_list.data());
+    ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
-  outcome result;
-  std::string* const texts[2] = {&result.out, &result.err};
-  std::array<pollfd, 2> waiting{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    ::close(pipes[i][1]);
-    waiting[i] = {pipes[i][0], POLLIN, 0};
-  }
-  for (int open = 2; open > 0;) {
-    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (waiting[i].revents == 0) continue;
-      char bytes[4096];
-      const auto length = ::read(waiting[i].fd, bytes, sizeof bytes);
-      if (length > 0) {
-        texts[i]->append(bytes, static_cast<std::size_t>(length));
-      } else {
-        waiting[i].fd = -1;
-        --open;
-      }
-    }
-  }
-  for (const auto& ends : pipes) ::close(ends[0]);
   int status = 0;
   if (::waitpid(child, &status, 0) != child) throw std::runtime_error("waitpid");
+  outcome result;
+  for (int i = 0; i < 2; ++i) {
+    std::rewind(streams[i]);
+    for (int c = 0; (c = std::fgetc(streams[i])) != EOF;)
+      (i == 0 ? result.out : result.err).push_back(static_cast<char>(c));
+    std::fclose(streams[i]);
+  }
   result.exited = WIFEXITED(status);
   result.code = result.exited ? WEXITSTATUS(status) : WTERMSIG(status);
   return result;

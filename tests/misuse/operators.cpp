@@ -1,5 +1,5 @@
-// One use of new and delete per mode, right or wrong: operators.py says what each has to end in under full checks, and
-// tests/hardened/hardened_test.py on the hardened edition.
+// One use of new and delete per mode, right or wrong: operators.py says what each has to end in under full checks
+// and on the hardened edition.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

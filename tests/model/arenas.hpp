@@ -1,7 +1,6 @@
 // model/arenas.hpp: blocks and objects that go together, by markers within markers and scopes within scopes.
 #pragma once
 
-#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <span>

@@ -4,8 +4,8 @@
 #include <array>
 #include <mutex>
 #include <tests/model/requests.hpp>
+#include <tests/support/extent.hpp>
 #include <tests/support/require.hpp>
-#include <tests/support/sanitizers.hpp>
 #include <tests/support/test_space.hpp>
 
 #include <ashlar/heap/basic_heap.hpp>

@@ -1,8 +1,6 @@
 // At exact accuracy (environment ASHLAR_STATS=exact) every call is counted, hits included.
 #include <tests/model/model.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace {
 

@@ -1,12 +1,7 @@
 // The shadow that the random programs trust (support/live_blocks.hpp): each fault planted once is
 // one failure, and none is reported without a fault.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <string>
 #include <tests/support/live_blocks.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace {
 

@@ -1,203 +1,36 @@
-// Sets of pools, and lists that are refilled: by themselves and as a memory resource.
-#include <mutex>
-#include <new>
-#include <tests/model/subject.hpp>
-#include <tests/support/require.hpp>
+// The sets, and some of them as a memory resource.
+#include <tests/model/sets.hpp>
 
 #include <ashlar/adapt/pmr.hpp>
-#include <ashlar/arena/test_source.hpp>
-#include <ashlar/compat/growing_pool_set.hpp>
-#include <ashlar/pool/pool_set.hpp>
-#include <ashlar/pool/refill_lists.hpp>
 
 namespace model {
 namespace {
 
-using namespace ashlar;
-using ashlar_test::test_source_ref;
-
-/// A source that has an end at times; all is back when it ends.
-struct limited_source : ashlar_test::test_source {
-  explicit limited_source(draw d) {
-    if (d.one_in(3)) bytes_allowed = d.below(1 << 19);
-  }
-  ~limited_source() { REQUIRE(pieces.empty() && wrong == 0); }
-};
-
-template <template <class...> class Set, class... Policies>
-using four_classes =
-    Set<blocks<13, 300>, blocks<64, 200, 64>, blocks<150, 100>, blocks<396, 60>, Policies...>;
-
-template <template <class...> class Set, class... Policies>
-struct on_source {
-  explicit on_source(draw d) : source(d), set(test_source_ref{&source}) {}
-  limited_source source;
-  four_classes<Set, test_source_ref, Policies...> set;
-};
-template <class... Policies>
-struct inside {
-  explicit inside(draw) {}
-  four_classes<static_pool_set, Policies...> set;
-};
-
-enum class called { directly, as_resource };
-
-template <class Room, called How = called::directly>
-class set_face {
+template <class Set>
+class as_resource {
  public:
-  static constexpr std::size_t slots = 500;
-  static constexpr std::size_t most_bytes = SIZE_MAX;
-  static constexpr bool reallocates = false;
-  static constexpr bool frees_all_at_end = false;
-
-  explicit set_face(draw d) : room_(d), resource_(room_.set) {}
-
-  static request choose(draw& d, const style& s) {
-    request r{s.one_size != 0 ? s.one_size % 400 : d.below(420)};
-    r.alignment = std::size_t{1} << d.below(d.one_in(8) ? 8 : 4);
-    return r;
+  explicit as_resource(Set& set) : resource_(set) {}
+  void* allocate(const request& r, draw&) try {
+    return base().allocate(r.size, r.alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
   }
-  /// Which sizes have no block left is the set's to know; that small ones are never refused alone is not.
-  static bool refusal(const request&, const totals&) { return true; }
-
-  block allocate(const request& r, draw& d) {
-    block b;
-    b.size = r.size;
-    b.alignment = r.alignment;
-    b.address = take(r, d);
-    if (b.address != nullptr) b.usable = room_.set.usable_size(b.address);
-    return b;
-  }
-  static block reallocate(const block& old, std::size_t) { return old; }
-  void deallocate(const block& b, draw& d) {
-    if (How == called::as_resource) {
-      static_cast<std::pmr::memory_resource&>(resource_).deallocate(b.address, b.size, b.alignment);
-    } else if (d.one_in(2)) {
-      room_.set.deallocate(b.address);
-    } else {
-      room_.set.deallocate(b.address, b.size, b.alignment);
-    }
-  }
-  void look(const block& b) const {
-    require(room_.set.owns(b.address) && room_.set.usable_size(b.address) == b.usable,
-            [&b] { return "usable size or owner: " + describe(b); });
-  }
-  void rarely(draw) {
-    require(room_.set.try_allocate(SIZE_MAX - 100) == nullptr, [] { return "an absurd size"; });
-    room_.set.deallocate(nullptr);
-  }
-  template <class Subject>
-  void audit(const totals& all, const Subject& self) const {
-    require(room_.set.audit(), [] { return "audit of a set"; });
-    std::uint64_t counted[8] = {};
-    self.each_block([&](const block& b) { ++counted[index_of(b.usable)]; });
-    const auto stats = room_.set.stats();
-    std::uint64_t blocks = 0;
-    for (std::size_t c = 0; c < std::size(stats.classes); ++c) {
-      require(stats.classes[c].blocks_in_use == counted[c], [&] {
-        return "class " + std::to_string(c) + " has " +
-               std::to_string(stats.classes[c].blocks_in_use) + " blocks in use, the model " +
-               std::to_string(counted[c]);
-      });
-      blocks += counted[c];
-    }
-    require(blocks == all.blocks, [] { return "a block of no class"; });
-  }
+  void deallocate(const block& b, draw&) { base().deallocate(b.address, b.size, b.alignment); }
 
  private:
-  void* take(const request& r, draw& d) {
-    if (How == called::directly)
-      return d.one_in(2) ? room_.set.try_allocate(r.size, r.alignment)
-                         : room_.set.allocate(r.size, r.alignment);
-    try {
-      return static_cast<std::pmr::memory_resource&>(resource_).allocate(r.size, r.alignment);
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-  }
-  static std::size_t index_of(std::size_t usable) {
-    using set_type = decltype(Room::set);
-    std::size_t c = 0;
-    while (c < set_type::class_count && set_type::block_size(c) != usable) ++c;
-    require(c < set_type::class_count, [&] { return "no class of " + std::to_string(usable); });
-    return c;
-  }
-
-  Room room_;
-  pmr::resource<decltype(Room::set)> resource_;
-};
-
-template <class... Policies>
-class lists_face {
- public:
-  static constexpr std::size_t slots = 2000;
-  static constexpr std::size_t most_bytes = SIZE_MAX;
-  static constexpr bool reallocates = false;
-  static constexpr bool frees_all_at_end = false;
-
-  explicit lists_face(draw d) : source_(d), lists_(test_source_ref{&source_}) {}
-
-  /// Without a lock a few go to the source one by one; with one the source would need a lock, too.
-  static request choose(draw& d, const style& s) {
-    request r{s.one_size != 0 ? s.one_size % 129 : d.below(129)};
-    if (!locked && d.one_in(64)) r = {d.below(1000), std::size_t{1} << d.below(8)};
-    return r;
-  }
-  [[nodiscard]] bool refusal(const request&, const totals&) const {
-    return source_.bytes_allowed != SIZE_MAX;
-  }
-  block allocate(const request& r, draw& d) {
-    block b;
-    b.size = r.size;
-    b.alignment = r.alignment;
-    b.address = d.one_in(2) ? lists_.try_allocate(r.size, r.alignment)
-                            : lists_.allocate(r.size, r.alignment);
-    b.usable = std::max<std::size_t>(r.size, 1);  // what lies behind belongs to nobody
-    return b;
-  }
-  static block reallocate(const block& old, std::size_t) { return old; }
-  void deallocate(const block& b, draw&) { lists_.deallocate(b.address, b.size, b.alignment); }
-  void look(const block& b) const {
-    require(lists_.owns(b.address) == (lists_type::list_bytes(b.size, b.alignment) != 0),
-            [&b] { return "owner: " + describe(b); });
-  }
-  void rarely(draw) { lists_.deallocate(nullptr, 8); }
-  template <class Subject>
-  void audit(const totals&, const Subject& self) const {
-    require(lists_.audit(), [] { return "audit of the lists"; });
-    std::size_t in_use = 0;
-    self.each_block([&](const block& b) { in_use += lists_type::list_bytes(b.size, b.alignment); });
-    require(lists_.stats().bytes_in_use == in_use, [&] {
-      return "the lists have " + std::to_string(lists_.stats().bytes_in_use) +
-             " bytes in use, the model " + std::to_string(in_use);
-    });
-  }
-
- private:
-  using lists_type = refill_lists<test_source_ref, 128, 8, Policies...>;
-  static constexpr bool locked = sizeof...(Policies) != 0;
-
-  limited_source source_;
-  lists_type lists_;
+  std::pmr::memory_resource& base() { return resource_; }
+  ashlar::pmr::resource<Set> resource_;
 };
 
 }  // namespace
 
 std::vector<kind> set_kinds() {
-  return {
-      kind_of<set_face<inside<>>>("static_pool_set", 5),
-      kind_of<set_face<inside<spill::never, check::none>>>("static_pool_set_unchecked", 4),
-      kind_of<set_face<inside<check::full<4>>>>("static_pool_set_full_check", 3),
-      kind_of<set_face<on_source<pool_set>>>("pool_set", 4),
-      kind_of<set_face<on_source<growing_pool_set>>>("growing_pool_set", 4),
-      kind_of<set_face<on_source<growing_pool_set>, called::as_resource>>("pmr_growing_pool_set",
-                                                                          4),
-      kind_of<set_face<inside<>, called::as_resource>>("pmr_static_pool_set", 1),
-      kind_of<lists_face<>>("refill_lists", 8),
-      kind_of<set_face<inside<lock_free<std::uint32_t>>>>("pool_set_lock_free", 4, true, false),
-      kind_of<set_face<inside<spin_lock>>>("pool_set_spin", 4, true, false),
-      kind_of<lists_face<std::mutex>>("refill_lists_mutex", 4, true, false),
-  };
+  using namespace sets;
+  std::vector<kind> all = sets::all();
+  all.push_back(kind_of<set_face<on_source<ashlar::growing_pool_set>, as_resource>>(
+      "pmr_growing_pool_set", 4));
+  all.push_back(kind_of<set_face<inside<>, as_resource>>("pmr_static_pool_set", 1));
+  return all;
 }
 
 }  // namespace model

@@ -409,6 +409,25 @@ kind kind_of(const char* name, unsigned weight, bool shared = false, bool surviv
           }};
 }
 
+/// Effects: for each kind so many short programs of one thread, with an audit after each stretch. What breaks is thrown.
+inline void try_out(const std::vector<kind>& kinds, std::uint64_t programs) {
+  for (const kind& k : kinds) {
+    for (std::uint64_t seed = 0; seed < programs; ++seed) {
+      try {
+        sequence operations(seed, 0);
+        const auto tried = k.make(k.name, 1, draw(operations.next()));
+        for (int stretch = 0; stretch < 15; ++stretch) {
+          tried->run(0, operations, 20);
+          tried->audit();
+        }
+        tried->end();
+      } catch (const broken& fault) {
+        throw broken(std::string(k.name) + ", seed " + std::to_string(seed) + ": " + fault.what());
+      }
+    }
+  }
+}
+
 // What there is, by file.
 std::vector<kind> process_kinds();
 std::vector<kind> heap_kinds();

@@ -1,11 +1,6 @@
 /* Pages come and go, and the process stays as large as it was: the drop-in library where the system's page has
  * argv[1] bytes. Blocks of all sizes grow, shrink and are given back, many times more than may be resident. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tests/dropin/require.h>
-#include <unistd.h>
 
 enum { rounds = 24, blocks_max = 4000 };
 static const size_t live_bytes_max = (size_t)32 << 20;

@@ -1,17 +1,7 @@
 // What trace_recorder writes, as the reader of traces reads it: every event, over ports that fail, clocks that wrap and
 // several threads.
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/trace_recorder.hpp>
 #include <ashlar/pool/pool_set.hpp>

@@ -1,11 +1,6 @@
 // ashlar tune profile as a user meets it: arguments in; streams, files and exit status out.
-#include <random>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/writer.hpp"

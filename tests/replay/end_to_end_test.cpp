@@ -1,14 +1,7 @@
 // ashlar replay as a user meets it: traces written here, allocators that are sound or planted, tables and JSON out.
-#include <csignal>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/trace_test_files.hpp"
 

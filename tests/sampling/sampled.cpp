@@ -77,18 +77,18 @@ void* used(void* block) {
   return block;
 }
 
-SITE void* by_malloc(std::size_t n) {
-  return used(std::malloc(n));
-}
-SITE void* by_other_malloc(std::size_t n) {
-  return used(std::malloc(n));
-}
-SITE void* by_thread(std::size_t n) {
-  return used(std::malloc(n));
-}
-SITE void* by_large(std::size_t n) {
-  return used(std::malloc(n));
-}
+#define FRESH(name, ...)           \
+  SITE void* name(std::size_t n) { \
+    return used(__VA_ARGS__);      \
+  }
+#define RESIZED(name, ...)                    \
+  SITE void* name(void* old, std::size_t n) { \
+    return used(__VA_ARGS__);                 \
+  }
+FRESH(by_malloc, std::malloc(n))
+FRESH(by_other_malloc, std::malloc(n))
+FRESH(by_thread, std::malloc(n))
+FRESH(by_large, std::malloc(n))
 SITE void* by_calloc(std::size_t n) {
   auto* const block = static_cast<unsigned char*>(used(std::calloc(1, n)));
   for (std::size_t i = 0; i < n; i += 97) REQUIRE(block[i] == 0);
@@ -100,60 +100,24 @@ SITE void* by_memalign(std::size_t n) {
   REQUIRE(reinterpret_cast<std::uintptr_t>(block) % 256 == 0);
   return used(block);
 }
-SITE void* by_new(std::size_t n) {
-  return used(::operator new(n));
-}
-SITE void* by_new_array(std::size_t n) {
-  return used(::operator new[](n, std::nothrow));
-}
-SITE void* by_new_aligned(std::size_t n) {
-  return used(::operator new(n, std::align_val_t{64}));
-}
-SITE void* by_realloc(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
-SITE void* in_child(std::size_t n) {
-  return used(std::malloc(n));
-}
-SITE void* beside_forks(std::size_t n) {
-  return used(std::malloc(n));
-}
-SITE void* by_aligned_alloc(std::size_t n) {
-  return used(std::aligned_alloc(64, n));
-}
-SITE void* by_old_memalign(std::size_t n) {
-  return used(::memalign(32, n));
-}
-SITE void* by_valloc(std::size_t n) {
-  return used(::valloc(n));
-}
-SITE void* in_steps(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
-SITE void* in_other_steps(void* old, std::size_t n) {
-  return used(::reallocarray(old, n / 4, 4));
-}
-SITE void* to_same_size(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
-SITE void* to_less(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
-SITE void* medium(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
-SITE void* large(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
-SITE void* large_to_less(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
-SITE void* from_aligned(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
-SITE void* by_other_thread(void* old, std::size_t n) {
-  return used(std::realloc(old, n));
-}
+FRESH(by_new, ::operator new(n))
+FRESH(by_new_array, ::operator new[](n, std::nothrow))
+FRESH(by_new_aligned, ::operator new(n, std::align_val_t{64}))
+RESIZED(by_realloc, std::realloc(old, n))
+FRESH(in_child, std::malloc(n))
+FRESH(beside_forks, std::malloc(n))
+FRESH(by_aligned_alloc, std::aligned_alloc(64, n))
+FRESH(by_old_memalign, ::memalign(32, n))
+FRESH(by_valloc, ::valloc(n))
+RESIZED(in_steps, std::realloc(old, n))
+RESIZED(in_other_steps, ::reallocarray(old, n / 4, 4))
+RESIZED(to_same_size, std::realloc(old, n))
+RESIZED(to_less, std::realloc(old, n))
+RESIZED(medium, std::realloc(old, n))
+RESIZED(large, std::realloc(old, n))
+RESIZED(large_to_less, std::realloc(old, n))
+RESIZED(from_aligned, std::realloc(old, n))
+RESIZED(by_other_thread, std::realloc(old, n))
 
 std::array<truth, 24> all = {{{"by_malloc", reinterpret_cast<const void*>(by_malloc)},
                               {"by_other_malloc", reinterpret_cast<const void*>(by_other_malloc)},

@@ -1,10 +1,6 @@
 /* Tags in C, each mode for sampling_test.py: tagged nested | many | odd | turns | left | signals | speed */
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>

@@ -1,18 +1,7 @@
 // Every entry point that takes a size and an alignment, for each size from 1 to 4096 bytes and each power of
 // two from 1 to 4096: the block is aligned, its first and last byte are the caller's, neighbours do not
 // overlap, and it can be given back. Under UBSan, a misaligned object made in the block would be reported too.
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <memory_resource>
-#include <new>
-#include <span>
-#include <tests/support/extent.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/ashlar.hpp>

@@ -1,14 +1,8 @@
 // Small domains are tested exhaustively: every size to 64 KiB that can differ from its neighbours, on the C face.
 // What is refused, and alignments to 4 MiB, are in adapt/c_api_test.cpp; alignment_test.cpp has every entry point.
-#include <cstdint>
-#include <cstring>
-#include <tests/support/extent.hpp>
 #include <tests/support/pattern.hpp>
 #include <tests/support/resident.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/ashlar.h>
 

@@ -3,24 +3,11 @@
 // Requires: ASHLAR_COMMAND, the command's path.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
 #include <source_location>
-#include <string>
 #include <tests/support/test_folder.hpp>
-#include <utility>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace support {
 

@@ -2,24 +2,18 @@
 // against the same container with std::allocator.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <deque>
 #include <forward_list>
 #include <iterator>
 #include <list>
 #include <map>
-#include <memory>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <tests/support/extent.hpp>
 #include <tests/support/random.hpp>
 #include <tests/support/require.hpp>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
 namespace support {
 

@@ -1,13 +1,43 @@
-// support/extent.hpp: how much of a product of types a test goes through, and how often it repeats itself. Each combination
-// of a template's arguments is compiled anew, in every configuration; `make test` has those that differ in what they do,
-// `make test-all` every one. What repeats itself is the burden of instrumented and emulated code: see `times`.
+// support/extent.hpp: under what this build runs (a sanitizer, an emulator), how much of a product of types a test goes
+// through, and how often it repeats itself. Each combination of a template's arguments is compiled anew, in every
+// configuration; `make test` has those that differ in what they do, `make test-all` every one. What repeats itself is the
+// burden of instrumented and emulated code: see `times`.
 #pragma once
 
 #include <concepts>
-#include <tests/support/emulated.hpp>
-#include <tests/support/sanitizers.hpp>
+
+#include <ashlar/core/config.hpp>
 
 namespace support {
+
+using ashlar::address_sanitizer;
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_sanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool thread_sanitizer = true;
+#else
+inline constexpr bool thread_sanitizer = false;
+#endif
+#else
+inline constexpr bool thread_sanitizer = false;
+#endif
+
+inline constexpr bool sanitized = address_sanitizer || thread_sanitizer;
+
+#if defined(__OPTIMIZE__)
+inline constexpr bool optimized = true;
+#else
+inline constexpr bool optimized = false;
+#endif
+
+/// qemu's own mappings, signals and messages are among the program's.
+#ifdef ASHLAR_EMULATOR
+inline constexpr bool emulated = true;
+#else
+inline constexpr bool emulated = false;
+#endif
 
 #ifdef ASHLAR_TEST_ALL
 inline constexpr bool tests_all = true;
@@ -36,5 +66,17 @@ template <std::integral Integer>
 constexpr Integer step(Integer n) {
   return takes_samples ? n : Integer{1};
 }
+
+template <bool All, class Always, class InFull>
+struct types_of {
+  using type = Always;
+};
+template <template <class...> class List, class... Always, class... InFull>
+struct types_of<true, List<Always...>, List<InFull...>> {
+  using type = List<Always..., InFull...>;
+};
+/// The types of a typed test that `make test` goes through, and behind them those that only `make test-all` does.
+template <class Always, class InFull>
+using types = typename types_of<tests_all, Always, InFull>::type;
 
 }  // namespace support

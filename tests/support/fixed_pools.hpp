@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include <ashlar/arena/test_source.hpp>
@@ -34,7 +33,6 @@ struct test_port {
 
 template <class... Policies>
 struct on_storage {
-  static constexpr bool lifo = !ashlar::fixed_pool<Policies...>::check_type::guards_bytes;
   using pool_type = ashlar::fixed_pool<Policies...>;
   std::vector<std::byte> bytes;
   pool_type pool;
@@ -44,7 +42,6 @@ struct on_storage {
 };
 template <class... Policies>
 struct on_one_piece {
-  static constexpr bool lifo = !ashlar::fixed_pool<Policies...>::check_type::guards_bytes;
   using pool_type = ashlar::fixed_pool<test_source_ref, Policies...>;
   test_source source;
   pool_type pool;
@@ -53,9 +50,6 @@ struct on_one_piece {
 };
 template <class... Policies>
 struct on_slabs {
-  // The slab in use comes first, where each has a list.
-  static constexpr bool lifo =
-      std::is_same_v<typename ashlar::fixed_pool<Policies...>::check_type, ashlar::check::none>;
   using pool_type = ashlar::fixed_pool<test_source_ref, Policies...>;
   test_source source;
   pool_type pool;

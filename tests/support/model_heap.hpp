@@ -1,10 +1,7 @@
 // support/model_heap.hpp: a sized component that remembers what it gave and checks what comes back.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <new>
 #include <tests/support/require.hpp>
 
 #include <ashlar/core/bits.hpp>

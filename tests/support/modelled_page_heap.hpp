@@ -1,17 +1,8 @@
 // tests/support/modelled_page_heap.hpp: random programs on a page heap, and a model that remembers what each page holds.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <iterator>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <random>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/heap/page_heap.hpp>
 
@@ -293,5 +284,12 @@ inline void step(modelled_page_heap& m, sealable<test_space>& space, std::mt1993
   }
   if (random() % 500 == 0) m.heap().purge_all();
 }
+
+/// What a test begins with.
+class PageHeap : public testing::Test {
+ protected:
+  sealable<test_space> space_;
+  modelled_page_heap m_{space_};
+};
 
 }  // namespace ashlar::detail

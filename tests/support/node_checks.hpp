@@ -2,27 +2,47 @@
 // for. Run with every standard library; checks end the process (require.hpp).
 #pragma once
 
-#include <cstddef>
 #include <forward_list>
+#include <iterator>
 #include <list>
 #include <map>
-#include <memory>
 #include <set>
-#include <string>
+#include <tests/support/allocator_conformance.hpp>
 #include <tests/support/extent.hpp>
-#include <tests/support/recording_allocator.hpp>
 #include <tests/support/require.hpp>
-#include <tests/support/sized_key.hpp>
 #include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include <ashlar/adapt/node_size.hpp>
 #include <ashlar/adapt/smart_pointers.hpp>
 #include <ashlar/adapt/static_pool_for.hpp>
 
 namespace support {
+
+/// Keys and values of a chosen size and alignment.
+template <std::size_t Size, std::size_t Alignment>
+struct alignas(Alignment) sized_key {
+  unsigned char bytes[Size] = {};
+  sized_key() = default;
+  sized_key(int i) {  // NOLINT(google-explicit-constructor)
+    bytes[0] = static_cast<unsigned char>(i);
+    if constexpr (Size > 1) bytes[1] = static_cast<unsigned char>(i / 256);
+  }
+  [[nodiscard]] int get() const noexcept {
+    if constexpr (Size > 1) {
+      return bytes[0] + 256 * bytes[1];
+    } else {
+      return bytes[0];
+    }
+  }
+  friend bool operator<(const sized_key& a, const sized_key& b) noexcept {
+    return a.get() < b.get();
+  }
+  friend bool operator==(const sized_key& a, const sized_key& b) noexcept {
+    return a.get() == b.get();
+  }
+};
 
 /// A hash that libstdc++ keeps in the node (it may throw), and one that it does not.
 template <bool Noexcept>
@@ -180,6 +200,25 @@ inline void check_buckets() {
     c.rehash(2 * (n - 1) + 1);
     REQUIRE(c.bucket_count() <= ashlar::max_buckets(n));
   }
+}
+
+/// A static_pool_for holds what it promises.
+template <class Pool, class Insert>
+void check_static_pool(Pool& pool, Insert insert) {
+  constexpr int n = static_cast<int>(Pool::max_elements);
+  using container = typename Pool::container;
+  for (int round = 0; round < 2; ++round) {
+    container c(pool);
+    for (int i = 0; i < n; ++i) insert(c, i);
+    REQUIRE(static_cast<int>(std::distance(c.begin(), c.end())) == n);
+    insert(c, 0);  // a key that is there already; or one more, where that is an element of its own
+    c.clear();
+    for (int i = 0; i < n; ++i) insert(c, i);
+    container other(pool);
+    other = std::move(c);
+    REQUIRE(static_cast<int>(std::distance(other.begin(), other.end())) == n);
+  }
+  REQUIRE(pool.stats().blocks_in_use() == 0 && pool.audit());
 }
 
 }  // namespace support

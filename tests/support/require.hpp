@@ -1,10 +1,20 @@
 // support/require.hpp: checks of programs that cannot use a test framework: they run before main,
-// after it, in a forked child or out of memory. A failing check ends the process.
+// after it, in a forked child or out of memory. A failing check ends the process. And the headers
+// that most of them have.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
 
 // The message is written without allocating; stderr is not buffered.
 #define REQUIRE(...)                                                                             \

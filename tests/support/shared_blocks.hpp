@@ -1,14 +1,9 @@
 // support/shared_blocks.hpp: threads that take blocks of one component, write them whole, and give them back.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
-#include <thread>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace support {
 

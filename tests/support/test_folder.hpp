@@ -1,13 +1,7 @@
 // support/test_folder.hpp: a folder for a test's files, which goes away with it.
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace support {
 

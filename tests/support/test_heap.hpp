@@ -1,11 +1,13 @@
 // tests/support/test_heap.hpp: a heap on a steered address space, called as the runtime calls one, with the cache given.
 #pragma once
 
-#include <cstddef>
-#include <mutex>
+#include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
 
+#include <ashlar/core/stats.h>
 #include <ashlar/heap/basic_heap.hpp>
+#include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/slab.hpp>
 
 namespace ashlar::test {
 
@@ -26,5 +28,54 @@ template <class Heap>
 void deallocate(Heap& h, typename Heap::cache& own, void* block, const char* call = "free") {
   if (!Heap::try_deallocate(own.tops, block)) h.deallocate_slow(own, block, call);
 }
+
+// ---- what a heap counts, and the equations that hold for it ----
+
+/// Returns: the statistics of `h`, of which `own` is the caller's cache.
+inline ashlar_stats stats_of(test_heap& h, test_heap::cache* own = nullptr) {
+  ashlar_stats stats;
+  h.collect(stats, own);
+  return stats;
+}
+
+/// The equations of core/stats.h.
+inline void check_equations(const ashlar_stats& s) {
+  ASSERT_EQ(s.class_count, class_count - 1);
+  ashlar_total_stats sum{};
+  const auto add = [&sum](const ashlar_class_stats& c) {
+    EXPECT_EQ(c.allocations - c.frees, c.blocks_in_use) << "blocks of " << c.block_size;
+    EXPECT_LE(c.blocks_in_use, c.peak_in_use) << "blocks of " << c.block_size;
+    if (c.block_size != 0) {
+      EXPECT_EQ(c.peak_bytes, c.peak_in_use * c.block_size);
+    } else {
+      EXPECT_GE(c.peak_bytes, c.committed_bytes);
+    }
+    EXPECT_GE(c.committed_bytes, c.blocks_in_use * c.block_size);
+    sum.allocations += c.allocations;
+    sum.frees += c.frees;
+    sum.slack_bytes += c.slack_bytes;
+    sum.bytes_in_use += c.block_size != 0 ? c.blocks_in_use * c.block_size : c.committed_bytes;
+  };
+  for (std::uint32_t i = 0; i < s.class_count; ++i) {
+    EXPECT_EQ(s.classes[i].block_size, detail::block_sizes[i + 1]);
+    add(s.classes[i]);
+  }
+  EXPECT_EQ(s.large.block_size, 0u);
+  add(s.large);
+  EXPECT_EQ(s.total.allocations, sum.allocations);
+  EXPECT_EQ(s.total.frees, sum.frees);
+  EXPECT_EQ(s.total.slack_bytes, sum.slack_bytes);
+  EXPECT_EQ(s.total.bytes_in_use, sum.bytes_in_use);
+  EXPECT_GE(s.total.peak_bytes_in_use, s.total.bytes_in_use);
+  EXPECT_GE(s.total.committed_bytes, s.total.bytes_in_use);
+  EXPECT_GE(s.total.peak_committed_bytes, s.total.committed_bytes);
+  EXPECT_GE(s.total.reserved_bytes, s.total.committed_bytes);
+}
+
+/// Whether slabs of small blocks have several pages. Where the heap's page is 64 KiB they have one,
+/// and no page leaves while one of its blocks is in use.
+inline constexpr bool small_slabs_have_pages =
+    detail::may_be_hollow(detail::standard_classes.shapes[detail::standard_classes.of_size(256)]);
+inline constexpr const char* slabs_of_one_page = "slabs of small blocks have one page";
 
 }  // namespace ashlar::test

@@ -4,21 +4,7 @@
 // No address that it chooses is aligned to more than the system's page.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <iterator>
-#include <map>
-#include <mutex>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-#if !defined(_WIN32)
-#include <unistd.h>
-#endif
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/os/system_space.hpp>

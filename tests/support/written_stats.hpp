@@ -1,10 +1,7 @@
 // tests/support/written_stats.hpp: what ashlar_stats_write writes, as a string.
 #pragma once
 
-#include <cstdio>
-#include <string>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/ashlar.h>
 

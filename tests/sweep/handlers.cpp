@@ -1,12 +1,7 @@
 // What an out-of-memory handler may do: allocate, free, start a thread that does, fork. A lock that is held while the
 // handler runs would stop the thread or the child. The program has to succeed whichever request for pages is refused
 // first, and all later ones with it, for its handler makes memory available again: sweep.py tries every n.
-#include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <iterator>
-#include <new>
 #include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
 

@@ -1,6 +1,5 @@
 // A program that is built with AddressSanitizer, on a libashlar that is not: no scope can count,
 // and each says so.
-#include <cstdio>
 #include <tests/support/require.hpp>
 
 #include <ashlar/adapt/test_scope.hpp>

@@ -1,6 +1,4 @@
 // A program that libashlar and the drop-in library serve at once, each with a heap of its own: a scope counts both.
-#include <cstdio>
-#include <cstdlib>
 #include <tests/support/require.hpp>
 
 #include <ashlar/adapt/test_scope.hpp>

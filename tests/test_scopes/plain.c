@@ -1,8 +1,5 @@
 /* Test scopes in C, without a test framework. `plain counts` expects that malloc is counted, `plain
  * refuses` that the program says that it is not. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <tests/dropin/require.h>
 
 #include <ashlar/adapt/test_scope.h>

@@ -1,15 +1,8 @@
 // `ashlar export`: the call stacks of a recording, for pprof and for flame graph tools; and names that a trace keeps.
-#include <algorithm>
-#include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <utility>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 namespace {

@@ -1,9 +1,6 @@
 // The recorder's way to find calls beside the compiler's runtime: the same frames, at each malloc of hard and of real programs.
-#include <cstdio>
 #include <regex>
-#include <string>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace {
 

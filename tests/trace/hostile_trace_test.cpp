@@ -1,11 +1,8 @@
 // Traces that were made to fill memory, or to take for ever, as a user meets them: some kilobytes, read by a command that may
 // take little memory.
-#include <array>
-#include <cstdint>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include "tools/trace/trace_test_files.hpp"

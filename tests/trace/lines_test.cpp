@@ -1,17 +1,9 @@
 // Whose line holds the memory: stat, report and leaks on programs with planted leaks.
-#include <algorithm>
-#include <csignal>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include "tools/trace/reader.hpp"
 

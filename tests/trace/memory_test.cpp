@@ -1,16 +1,11 @@
 // What a program has in memory, as a user meets it: the first screen adds up to it, and says what is
 // not malloc's.
-#include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
 #include <tests/support/limited_group.hpp>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "tools/trace/trace_test_files.hpp"
 

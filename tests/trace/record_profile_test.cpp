@@ -1,14 +1,6 @@
 // ashlar record --profile as a user meets it: what a program is known to do is what its profile says.
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <numeric>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <sys/wait.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/profile/profile_file.hpp"
 #include "tools/profile/size_grid.hpp"

@@ -1,19 +1,9 @@
 // ashlar record as a user meets it: what a program is known to do is what its trace says.
-#include <algorithm>
-#include <array>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <set>
-#include <string>
 #include <system_error>
 #include <tests/support/command_in_folder.hpp>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -30,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace support;
 using namespace ashlar::trace;
+using ashlar::trace::step;  // not support::step
 
 const std::string calls = ASHLAR_TEST_CALLS;
 const std::string operators = ASHLAR_TEST_OPERATORS;

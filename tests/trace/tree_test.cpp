@@ -1,16 +1,9 @@
 // A tree of processes in one folder: `ashlar record -o NAME.atree`, and the commands that read it.
-#include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "tools/trace/reader.hpp"
 

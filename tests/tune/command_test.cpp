@@ -1,14 +1,7 @@
 // ashlar tune, verify and check as a user meets them: arguments in; streams, files and exit status out.
-#include <algorithm>
-#include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <tests/support/command_in_folder.hpp>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace {
 

@@ -1,10 +1,7 @@
 // The header that `ashlar tune` wrote, compiled: its pools serve the trace that they were chosen for, and a capacity less
 // by one does not.
-#include <cstddef>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/process_source.hpp>
 

@@ -1,11 +1,7 @@
 // Instructions of a call: the prices of turns are right, and no call takes more than heap_bounds says.
-#include <algorithm>
-#include <cstddef>
-#include <mutex>
+#include <tests/support/test_headers.hpp>
 #include <tests/work_bound/measure.hpp>
 #include <tests/work_bound/worst.hpp>
-
-#include <gtest/gtest.h>
 
 namespace {
 

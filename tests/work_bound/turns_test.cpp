@@ -1,11 +1,7 @@
 // The turns of a call's loops, by their prices, stay within what it may spend.
-#include <cstddef>
-#include <mutex>
-#include <random>
+#include <tests/support/test_headers.hpp>
 #include <tests/work_bound/measure.hpp>
 #include <tests/work_bound/worst.hpp>
-
-#include <gtest/gtest.h>
 
 namespace {
 

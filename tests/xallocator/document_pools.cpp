@@ -1,11 +1,7 @@
 // A program built with STATIC_POOLS, MAX_BLOCKS 4 and MAX_ALLOCATORS 6: the document's pools serve
 // it, in every file, and no heap does.
-#include <cstdio>
-#include <cstring>
 #include <iostream>
-#include <new>
 #include <sstream>
-#include <string>
 #include <tests/support/require.hpp>
 
 #include "xallocator.h"

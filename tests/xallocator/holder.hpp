@@ -2,9 +2,6 @@
 // define static ones, whose order the linker chooses; one of the files knows nothing of automatic init.
 #pragma once
 
-#include <cstddef>
-#include <cstdio>
-#include <cstring>
 #include <tests/support/require.hpp>
 
 #include <ashlar/adapt/xmalloc.h>

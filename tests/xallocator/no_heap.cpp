@@ -1,10 +1,5 @@
 // Static pools call no heap: every malloc and operator new of the process is counted here, and there is
 // none between the first xmalloc and the report.
-#include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 #include <tests/support/require.hpp>
 
 #include "xallocator.h"

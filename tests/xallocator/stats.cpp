@@ -1,16 +1,11 @@
 // What xalloc_stats says, to the block: each case is a process of its own.
 #include <condition_variable>
-#include <cstddef>
-#include <cstdio>
-#include <cstring>
 #include <iostream>
 #include <mutex>
 #include <sstream>
-#include <string>
 #include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
 #include <thread>
-#include <vector>
 
 #include "xallocator.h"
 

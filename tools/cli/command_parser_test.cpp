@@ -1,9 +1,6 @@
 #include "tools/cli/command_parser.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/cli/error.hpp"
 

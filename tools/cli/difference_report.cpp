@@ -214,10 +214,6 @@ std::string measure_text::format(std::uint64_t value) const {
   return in_bytes ? format_bytes(value) : format_count(value);
 }
 
-std::span<const measure_text> all_measures() {
-  return measures;
-}
-
 const measure_text& measure_named(std::string_view name) {
   std::string names;
   for (const measure_text& each : measures) {

@@ -25,7 +25,6 @@ struct measure_text {
   // Returns: "1.5 KiB" or "1,536".
   [[nodiscard]] std::string format(std::uint64_t value) const;
 };
-std::span<const measure_text> all_measures();
 // Throws: command_error that lists the names, where there is no such name.
 const measure_text& measure_named(std::string_view name);
 

@@ -1,10 +1,9 @@
 #include "tools/cli/pool_report.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tests/support/test_headers.hpp>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "tools/cli/error.hpp"
 

@@ -1,10 +1,7 @@
 #include "tools/cli/recording_index.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/error.hpp"
@@ -14,8 +11,7 @@
 namespace ashlar::cli {
 namespace {
 
-using trace::test::birth;
-using trace::test::death;
+using namespace trace::test;
 
 recorded_process process(std::uint32_t pid, const std::string& name) {
   recorded_process p;

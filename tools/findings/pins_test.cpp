@@ -2,11 +2,7 @@
 // bounds.
 #include "tools/findings/pins.hpp"
 
-#include <map>
-#include <random>
-#include <string>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/findings/finder.hpp"
 #include "tools/findings/pin_replay.hpp"

@@ -1,10 +1,7 @@
 // Each rule on a run that it is about, and on the nearest run that it is not about.
 #include "tools/findings/rules.hpp"
 
-#include <random>
-#include <string>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/findings/remedies.hpp"
 #include "tools/findings/test_runs.hpp"
@@ -25,15 +22,19 @@ std::string kinds_of(const run& r) {
   return kinds_of(r.findings());
 }
 
-TEST(FindingRules, ABlockThatIsFreedAtOnceIsTemporary) {
-  run r;
+class FindingRules : public testing::Test {
+ protected:
+  run r_;
+};
+
+TEST_F(FindingRules, ABlockThatIsFreedAtOnceIsTemporary) {
   for (int i = 0; i < 2000; ++i) {
-    const auto a = r.make("f", 100);
-    const auto b = r.make("g", 100);  // lives through one call more, and one less than it may
-    r.drop(a);
-    r.drop(b);
+    const auto a = r_.make("f", 100);
+    const auto b = r_.make("g", 100);  // lives through one call more, and one less than it may
+    r_.drop(a);
+    r_.drop(b);
   }
-  const findings_of_run found = r.findings();
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "temporary:f in program temporary:g in program ");
   EXPECT_EQ(found.list[0].fitting, 2000u);
   EXPECT_EQ(found.list[0].most_live, 1u);
@@ -42,28 +43,26 @@ TEST(FindingRules, ABlockThatIsFreedAtOnceIsTemporary) {
   EXPECT_EQ(found.list[0].how_sure, sureness::seen);
 }
 
-TEST(FindingRules, ATemporaryThatGrowsOnceIsTemporary) {
-  run r;
+TEST_F(FindingRules, ATemporaryThatGrowsOnceIsTemporary) {
   for (int i = 0; i < 2000; ++i) {
-    const auto number = r.make("f", 16);
-    const auto text = r.make("f", 32);
-    r.drop(number);
-    r.drop(text);
+    const auto number = r_.make("f", 16);
+    const auto text = r_.make("f", 32);
+    r_.drop(number);
+    r_.drop(text);
   }
-  EXPECT_EQ(kinds_of(r), "temporary:f in program ");
+  EXPECT_EQ(kinds_of(r_), "temporary:f in program ");
 }
 
-TEST(FindingRules, ABlockThatLivesLongerIsNot) {
-  run r;
+TEST_F(FindingRules, ABlockThatLivesLongerIsNot) {
   for (int i = 0; i < 2000; ++i) {
-    const auto a = r.make("f", 100);
-    for (int k = 0; k < 4; ++k) static_cast<void>(r.make("kept", 8));
-    r.drop(a);
+    const auto a = r_.make("f", 100);
+    for (int k = 0; k < 4; ++k) static_cast<void>(r_.make("kept", 8));
+    r_.drop(a);
   }
-  EXPECT_EQ(kinds_of(r), "");
+  EXPECT_EQ(kinds_of(r_), "");
 }
 
-TEST(FindingRules, FewTemporariesAreNotWorthALine) {
+TEST_F(FindingRules, FewTemporariesAreNotWorthALine) {
   run few;
   for (int i = 0; i < 999; ++i) few.drop(few.make("f", 100));
   EXPECT_EQ(kinds_of(few), "");
@@ -73,23 +72,21 @@ TEST(FindingRules, FewTemporariesAreNotWorthALine) {
   EXPECT_EQ(kinds_of(rare), "");
 }
 
-TEST(FindingRules, MixedSitesAreNotTemporary) {
-  run r;
+TEST_F(FindingRules, MixedSitesAreNotTemporary) {
   for (std::uint64_t i = 0; i < 20'000; ++i) {
-    const auto a = r.make("f", 100 + i % 30);
-    if (i % 10 != 0) r.drop(a);  // a tenth stays
+    const auto a = r_.make("f", 100 + i % 30);
+    if (i % 10 != 0) r_.drop(a);  // a tenth stays
   }
-  EXPECT_EQ(kinds_of(r), "");
+  EXPECT_EQ(kinds_of(r_), "");
 }
 
-TEST(FindingRules, GrowthByRealloc) {
-  run r;
+TEST_F(FindingRules, GrowthByRealloc) {
   for (int i = 0; i < 300; ++i) {
-    auto text = r.make("read", 16);
-    for (std::uint64_t k = 2; k <= 8; ++k) text = r.resize(text, "read", 16 * k);
-    r.drop(text);
+    auto text = r_.make("read", 16);
+    for (std::uint64_t k = 2; k <= 8; ++k) text = r_.resize(text, "read", 16 * k);
+    r_.drop(text);
   }
-  const findings_of_run found = r.findings();
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "growth:read in program ");
   EXPECT_EQ(found.list[0].fitting, 2100u);
   EXPECT_EQ(found.list[0].chains, 300u);
@@ -97,7 +94,7 @@ TEST(FindingRules, GrowthByRealloc) {
   EXPECT_EQ(found.list[0].how_sure, sureness::seen);
 }
 
-TEST(FindingRules, AReallocThatShrinksOrIsAloneIsNoGrowth) {
+TEST_F(FindingRules, AReallocThatShrinksOrIsAloneIsNoGrowth) {
   run shrinks;
   for (int i = 0; i < 2000; ++i) {
     static_cast<void>(shrinks.resize(shrinks.make("read", 4096), "trim", 100));
@@ -112,15 +109,14 @@ const std::string push_back =
     "std::vector<int>::_M_realloc_insert<int>(int&&)|"
     "std::vector<int>::push_back(int&&)|load";
 
-TEST(FindingRules, GrowthOfAVectorAndItsCopyAtThePeak) {
-  run r;
-  auto kept = r.make(push_back, 64);
+TEST_F(FindingRules, GrowthOfAVectorAndItsCopyAtThePeak) {
+  auto kept = r_.make(push_back, 64);
   for (std::uint64_t size = 128; size <= 16 * 1024 * 1024; size *= 2) {
-    const auto larger = r.make(push_back, size);
-    r.drop(kept);
+    const auto larger = r_.make(push_back, size);
+    r_.drop(kept);
     kept = larger;
   }
-  const findings_of_run found = r.findings();
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "growth:load in program ");
   EXPECT_EQ(found.totals.peak_bytes, 24u * 1024 * 1024);
   EXPECT_EQ(found.list[0].bytes_saved_at_peak, 8u * 1024 * 1024);
@@ -128,58 +124,54 @@ TEST(FindingRules, GrowthOfAVectorAndItsCopyAtThePeak) {
   EXPECT_EQ(found.list[0].through, "std::vector::push_back");
 }
 
-TEST(FindingRules, ACopyThatWasNotAtThePeakSavesNoBytes) {
-  run r;
-  auto kept = r.make(push_back, 64);
+TEST_F(FindingRules, ACopyThatWasNotAtThePeakSavesNoBytes) {
+  auto kept = r_.make(push_back, 64);
   for (std::uint64_t size = 128; size <= 1024 * 1024; size *= 2) {
-    const auto larger = r.make(push_back, size);
-    r.drop(kept);
+    const auto larger = r_.make(push_back, size);
+    r_.drop(kept);
     kept = larger;
   }
-  static_cast<void>(r.make("other", 4 * 1024 * 1024));
-  EXPECT_EQ(kinds_of(r), "");
+  static_cast<void>(r_.make("other", 4 * 1024 * 1024));
+  EXPECT_EQ(kinds_of(r_), "");
 }
 
-TEST(FindingRules, BlocksThatReplaceEachOtherAtRandomAreNoGrowth) {
-  run r;
+TEST_F(FindingRules, BlocksThatReplaceEachOtherAtRandomAreNoGrowth) {
   std::mt19937 random(1);
-  auto kept = r.make("swap", 64);
+  auto kept = r_.make("swap", 64);
   for (int i = 0; i < 5000; ++i) {
-    for (int k = 0; k < 4; ++k) static_cast<void>(r.make("kept", 8));
-    const auto next = r.make("swap", 1 + random() % 1000);
-    r.drop(kept);
+    for (int k = 0; k < 4; ++k) static_cast<void>(r_.make("kept", 8));
+    const auto next = r_.make("swap", 1 + random() % 1000);
+    r_.drop(kept);
     kept = next;
   }
-  EXPECT_EQ(kinds_of(r), "");
+  EXPECT_EQ(kinds_of(r_), "");
 }
 
-TEST(FindingRules, AContainerInsideOfTheLibraryCannotReserve) {
-  run r;
+TEST_F(FindingRules, AContainerInsideOfTheLibraryCannotReserve) {
   for (int i = 0; i < 1000; ++i) {
     std::uint64_t kept = 0;
     for (std::uint64_t size = 16; size <= 256; size *= 2) {
       const auto larger =
-          r.make("std::vector<int>::push_back(int&&)|std::regex::regex(char const*)|f", size);
-      if (kept != 0) r.drop(kept);
+          r_.make("std::vector<int>::push_back(int&&)|std::regex::regex(char const*)|f", size);
+      if (kept != 0) r_.drop(kept);
       kept = larger;
     }
   }
-  EXPECT_EQ(kinds_of(r), "");
+  EXPECT_EQ(kinds_of(r_), "");
 }
 
-TEST(FindingRules, BlocksThatDieTogetherWantAnArena) {
-  run r;
+TEST_F(FindingRules, BlocksThatDieTogetherWantAnArena) {
   for (int round = 0; round < 10; ++round) {
     std::vector<run::block> nodes;
     std::vector<run::block> names;
     for (int i = 0; i < 500; ++i) {
-      nodes.push_back(r.make("node", 40));
-      if (i % 2 == 0) names.push_back(r.make("name", 24));
+      nodes.push_back(r_.make("node", 40));
+      if (i % 2 == 0) names.push_back(r_.make("name", 24));
     }
-    for (const auto b : nodes) r.drop(b);
-    for (const auto b : names) r.drop(b);
+    for (const auto b : nodes) r_.drop(b);
+    for (const auto b : names) r_.drop(b);
   }
-  const findings_of_run found = r.findings();
+  const findings_of_run found = r_.findings();
   // Two sites that die at the same moments... not quite: the names die after the nodes.
   EXPECT_EQ(kinds_of(found), "together:node in program together:name in program ");
   EXPECT_EQ(found.list[0].bursts, 10u);
@@ -187,25 +179,23 @@ TEST(FindingRules, BlocksThatDieTogetherWantAnArena) {
   EXPECT_EQ(found.list[0].allocations_saved, 4990u);
 }
 
-TEST(FindingRules, BlocksThatDieOnceMayDieWithTheProgram) {
-  run r;
+TEST_F(FindingRules, BlocksThatDieOnceMayDieWithTheProgram) {
   std::vector<run::block> all;
-  for (std::uint64_t i = 0; i < 5000; ++i) all.push_back(r.make("node", 8 + i % 50));
-  for (const auto b : all) r.drop(b);
-  EXPECT_EQ(kinds_of(r), "");
+  for (std::uint64_t i = 0; i < 5000; ++i) all.push_back(r_.make("node", 8 + i % 50));
+  for (const auto b : all) r_.drop(b);
+  EXPECT_EQ(kinds_of(r_), "");
 }
 
-TEST(FindingRules, SitesThatDieAtTheSameMomentsAreOneFinding) {
-  run r;
+TEST_F(FindingRules, SitesThatDieAtTheSameMomentsAreOneFinding) {
   for (int round = 0; round < 10; ++round) {
     std::vector<run::block> both;
     for (int i = 0; i < 500; ++i) {
-      both.push_back(r.make("node", 40));
-      if (i % 2 == 0) both.push_back(r.make("name", 24));
+      both.push_back(r_.make("node", 40));
+      if (i % 2 == 0) both.push_back(r_.make("name", 24));
     }
-    for (const auto b : both) r.drop(b);
+    for (const auto b : both) r_.drop(b);
   }
-  const findings_of_run found = r.findings();
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "together:node in program ");
   ASSERT_EQ(found.list[0].also.size(), 1u);
   EXPECT_EQ(found.list[0].also[0].name, "name in program");
@@ -213,16 +203,15 @@ TEST(FindingRules, SitesThatDieAtTheSameMomentsAreOneFinding) {
   EXPECT_EQ(found.list[0].allocations_saved, 7480u);
 }
 
-TEST(FindingRules, BlocksThatDieWhileOthersAreMadeDoNotDieTogether) {
-  run r;
+TEST_F(FindingRules, BlocksThatDieWhileOthersAreMadeDoNotDieTogether) {
   std::vector<run::block> live;
   std::mt19937 random(1);
-  for (int i = 0; i < 10'000; ++i) live.push_back(r.make("node", 8 + random() % 1000));
+  for (int i = 0; i < 10'000; ++i) live.push_back(r_.make("node", 8 + random() % 1000));
   for (const auto b : live) {
-    r.drop(b);
-    static_cast<void>(r.make("kept", 8));
+    r_.drop(b);
+    static_cast<void>(r_.make("kept", 8));
   }
-  EXPECT_EQ(kinds_of(r), "");
+  EXPECT_EQ(kinds_of(r_), "");
 }
 
 // Blocks that come and go in any order, some hundred at a time.
@@ -239,10 +228,9 @@ void churn(run& r, const std::string& site, int rounds, std::uint64_t size,
   }
 }
 
-TEST(FindingRules, ManyBlocksOfOneSizeWantAPool) {
-  run r;
-  churn(r, "job", 5000, 72);
-  const findings_of_run found = r.findings();
+TEST_F(FindingRules, ManyBlocksOfOneSizeWantAPool) {
+  churn(r_, "job", 5000, 72);
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "pool:job in program ");
   EXPECT_EQ(found.list[0].block_bytes, 72u);
   EXPECT_EQ(found.list[0].most_live, 200u);
@@ -255,22 +243,20 @@ TEST(FindingRules, ManyBlocksOfOneSizeWantAPool) {
   EXPECT_EQ(kinds_of(kept), "");
 }
 
-TEST(FindingRules, AContainersNodesAreToldByTheirName) {
-  run r;
+TEST_F(FindingRules, AContainersNodesAreToldByTheirName) {
   const std::string node =
       "std::__new_allocator<std::_Rb_tree_node<int> >::allocate(unsigned long)|"
       "std::map<int, int>::operator[](int&&)|index";
-  for (int i = 0; i < 5000; ++i) static_cast<void>(r.make(node, 48));
-  const findings_of_run found = r.findings();
+  for (int i = 0; i < 5000; ++i) static_cast<void>(r_.make(node, 48));
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "nodes:index in program ");
   EXPECT_EQ(found.list[0].through, "std::map::operator[]");
   EXPECT_EQ(found.list[0].how_sure, sureness::inferred);
 }
 
-TEST(FindingRules, BlocksThatAnotherThreadFrees) {
-  run r;
-  for (int i = 0; i < 2000; ++i) r.drop(r.make("send", 100), 2);
-  const findings_of_run found = r.findings();
+TEST_F(FindingRules, BlocksThatAnotherThreadFrees) {
+  for (int i = 0; i < 2000; ++i) r_.drop(r_.make("send", 100), 2);
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "handoff:send in program ");
   EXPECT_EQ(found.list[0].allocations_saved, 1999u);
   run half;
@@ -282,20 +268,18 @@ TEST(FindingRules, BlocksThatAnotherThreadFrees) {
   EXPECT_EQ(kinds_of(half), "");
 }
 
-TEST(FindingRules, AHotLoopHasFewBlocksAtOnce) {
-  run r;
+TEST_F(FindingRules, AHotLoopHasFewBlocksAtOnce) {
   for (std::uint64_t i = 0; i < 10'000; ++i) {
-    const auto b = r.make("work", 100 + i % 50);
-    for (int k = 0; k < 5; ++k) static_cast<void>(r.make("kept", 8));
-    r.drop(b);
+    const auto b = r_.make("work", 100 + i % 50);
+    for (int k = 0; k < 5; ++k) static_cast<void>(r_.make("kept", 8));
+    r_.drop(b);
   }
-  EXPECT_EQ(kinds_of(r), "hot_loop:work in program ");
+  EXPECT_EQ(kinds_of(r_), "hot_loop:work in program ");
 }
 
-TEST(FindingRules, SlackJustAboveAClass) {
-  run r;
-  for (int i = 0; i < 500; ++i) static_cast<void>(r.make("buffer", 4096 + 16));
-  const findings_of_run found = r.findings();
+TEST_F(FindingRules, SlackJustAboveAClass) {
+  for (int i = 0; i < 500; ++i) static_cast<void>(r_.make("buffer", 4096 + 16));
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "slack:buffer in program ");
   EXPECT_EQ(found.list[0].smaller_bytes, 16u);
   EXPECT_EQ(found.list[0].saved_a_block, 512u);
@@ -309,11 +293,10 @@ TEST(FindingRules, SlackJustAboveAClass) {
 }
 
 // glibc gives 400 bytes for 392 and for 384, but 288 for 272 and 272 for 264.
-TEST(FindingRules, SlackIsThatOfTheAllocatorThatServed) {
-  run r;
-  for (int i = 0; i < 20'000; ++i) static_cast<void>(r.make("value", 392));
-  EXPECT_EQ(kinds_of(r.findings(rounding::ashlar)), "slack:value in program ");
-  EXPECT_EQ(kinds_of(r.findings(rounding::glibc)), "");
+TEST_F(FindingRules, SlackIsThatOfTheAllocatorThatServed) {
+  for (int i = 0; i < 20'000; ++i) static_cast<void>(r_.make("value", 392));
+  EXPECT_EQ(kinds_of(r_.findings(rounding::ashlar)), "slack:value in program ");
+  EXPECT_EQ(kinds_of(r_.findings(rounding::glibc)), "");
   run of_glibc;
   for (int i = 0; i < 6000; ++i) static_cast<void>(of_glibc.make("record", 272));
   const findings_of_run found = of_glibc.findings(rounding::glibc);
@@ -323,7 +306,7 @@ TEST(FindingRules, SlackIsThatOfTheAllocatorThatServed) {
   EXPECT_EQ(kinds_of(of_glibc.findings(rounding::unknown)), "");
 }
 
-TEST(FindingRules, RoundingIsKnownByWhatServed) {
+TEST_F(FindingRules, RoundingIsKnownByWhatServed) {
   EXPECT_EQ(rounding_of(""), rounding::glibc);
   EXPECT_EQ(rounding_of("stacks=64"), rounding::glibc);
   EXPECT_EQ(rounding_of("stacks=64 on=ashlar"), rounding::ashlar);
@@ -339,7 +322,7 @@ TEST(FindingRules, RoundingIsKnownByWhatServed) {
   }
 }
 
-TEST(FindingRules, ARemedyIsInTheLanguageOfItsLine) {
+TEST_F(FindingRules, ARemedyIsInTheLanguageOfItsLine) {
   finding f;
   f.kind = finding_kind::growth;
   f.calls = {{"load in program", "/src/a.cpp", 1, "/bin/program", "load"}};
@@ -362,14 +345,13 @@ TEST(FindingRules, ARemedyIsInTheLanguageOfItsLine) {
   EXPECT_TRUE(has("reserve()"));
 }
 
-TEST(FindingRules, BytesThatASmallerBlockSavesAreNotToldTwice) {
-  run r;
+TEST_F(FindingRules, BytesThatASmallerBlockSavesAreNotToldTwice) {
   for (int round = 0; round < 2; ++round) {
     std::vector<run::block> all;
-    for (int i = 0; i < 3000; ++i) all.push_back(r.make("text", 512 + 1));
-    for (const auto b : all) r.drop(b);
+    for (int i = 0; i < 3000; ++i) all.push_back(r_.make("text", 512 + 1));
+    for (const auto b : all) r_.drop(b);
   }
-  const findings_of_run found = r.findings();
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "slack:text in program together:text in program ");
   EXPECT_EQ(found.list[0].bytes_saved_at_peak, 3000u * 64);
   EXPECT_EQ(found.list[1].bytes_saved_at_peak, 0u);
@@ -377,12 +359,11 @@ TEST(FindingRules, BytesThatASmallerBlockSavesAreNotToldTwice) {
 
 constexpr std::uint64_t mebibyte = 1024 * 1024;
 
-TEST(FindingRules, ALargeBlockThatIsMostlyUntouched) {
-  run r;
-  const auto b = r.make("reserve", 4 * mebibyte);
-  r.look(b, 3 * mebibyte);
-  r.drop(b);
-  const findings_of_run found = r.findings();
+TEST_F(FindingRules, ALargeBlockThatIsMostlyUntouched) {
+  const auto b = r_.make("reserve", 4 * mebibyte);
+  r_.look(b, 3 * mebibyte);
+  r_.drop(b);
+  const findings_of_run found = r_.findings();
   ASSERT_EQ(kinds_of(found), "untouched:reserve in program ");
   const finding& f = found.list[0];
   EXPECT_EQ(f.address_space_saved_at_peak, 3 * mebibyte);
@@ -394,39 +375,36 @@ TEST(FindingRules, ALargeBlockThatIsMostlyUntouched) {
   EXPECT_EQ(f.looked_at, 1u);
 }
 
-TEST(FindingRules, ALargeBlockThatIsMostlyTouchedIsNot) {
-  run r;
-  r.look(r.make("half", 4 * mebibyte), 2 * mebibyte - 1);
-  r.look(r.make("small", mebibyte), mebibyte - 1);  // less than a MiB
-  for (int i = 0; i < 3; ++i)                       // one block of three
-    r.look(r.make("often full", 4 * mebibyte), i == 0 ? 4 * mebibyte : 0);
-  static_cast<void>(r.make("nobody looked", 4 * mebibyte));
-  EXPECT_EQ(kinds_of(r), "");
+TEST_F(FindingRules, ALargeBlockThatIsMostlyTouchedIsNot) {
+  r_.look(r_.make("half", 4 * mebibyte), 2 * mebibyte - 1);
+  r_.look(r_.make("small", mebibyte), mebibyte - 1);  // less than a MiB
+  for (int i = 0; i < 3; ++i)                         // one block of three
+    r_.look(r_.make("often full", 4 * mebibyte), i == 0 ? 4 * mebibyte : 0);
+  static_cast<void>(r_.make("nobody looked", 4 * mebibyte));
+  EXPECT_EQ(kinds_of(r_), "");
   run beside_more;
   beside_more.look(beside_more.make("reserve", 2 * mebibyte), 2 * mebibyte);
   beside_more.look(beside_more.make("all", 199 * mebibyte), 0);
   EXPECT_EQ(kinds_of(beside_more), "") << "less than a hundredth of the peak";
 }
 
-TEST(FindingRules, WhatIsUntouchedCountsIfItLivedAtThePeak) {
-  run r;
-  const auto before = r.make("before", 2 * mebibyte);
-  r.look(before, 2 * mebibyte);
-  r.drop(before);
-  const auto at_it = r.make("at it", 5 * mebibyte);
-  static_cast<void>(r.make("all", 30 * mebibyte));
-  r.look(at_it, 4 * mebibyte);
-  r.drop(at_it);
-  r.look(r.make("after", 2 * mebibyte), 2 * mebibyte);
-  EXPECT_EQ(kinds_of(r), "untouched:at it in program ");
+TEST_F(FindingRules, WhatIsUntouchedCountsIfItLivedAtThePeak) {
+  const auto before = r_.make("before", 2 * mebibyte);
+  r_.look(before, 2 * mebibyte);
+  r_.drop(before);
+  const auto at_it = r_.make("at it", 5 * mebibyte);
+  static_cast<void>(r_.make("all", 30 * mebibyte));
+  r_.look(at_it, 4 * mebibyte);
+  r_.drop(at_it);
+  r_.look(r_.make("after", 2 * mebibyte), 2 * mebibyte);
+  EXPECT_EQ(kinds_of(r_), "untouched:at it in program ");
 }
 
-TEST(FindingRules, WhereTheRecorderLeavesBlocksOutTheOthersStandForThem) {
-  run r;
+TEST_F(FindingRules, WhereTheRecorderLeavesBlocksOutTheOthersStandForThem) {
   std::vector<run::block> all;
-  for (int i = 0; i < 200; ++i) all.push_back(r.make("part", 128 * 1024));
-  for (int i = 0; i < 100; ++i) r.look(all[static_cast<std::size_t>(i)], 96 * 1024);
-  const findings_of_run found = r.findings();
+  for (int i = 0; i < 200; ++i) all.push_back(r_.make("part", 128 * 1024));
+  for (int i = 0; i < 100; ++i) r_.look(all[static_cast<std::size_t>(i)], 96 * 1024);
+  const findings_of_run found = r_.findings();
   ASSERT_EQ(kinds_of(found), "untouched:part in program ");
   EXPECT_EQ(found.list[0].address_space_saved_at_peak, 200u * 96 * 1024);
   EXPECT_EQ(found.list[0].looked_at, 100u);
@@ -438,48 +416,44 @@ TEST(FindingRules, WhereTheRecorderLeavesBlocksOutTheOthersStandForThem) {
   EXPECT_EQ(killed.findings().list[0].address_space_saved_at_peak, 20u * 96 * 1024);
 }
 
-TEST(FindingRules, WhatSavesAddressesOnlyIsLast) {
-  run r;
-  const auto reserve = r.make("reserve", 400 * mebibyte);
-  for (int i = 0; i < 1500; ++i) r.drop(r.make("few", 100));
-  r.look(reserve, 400 * mebibyte);
-  EXPECT_EQ(kinds_of(r), "temporary:few in program untouched:reserve in program ");
+TEST_F(FindingRules, WhatSavesAddressesOnlyIsLast) {
+  const auto reserve = r_.make("reserve", 400 * mebibyte);
+  for (int i = 0; i < 1500; ++i) r_.drop(r_.make("few", 100));
+  r_.look(reserve, 400 * mebibyte);
+  EXPECT_EQ(kinds_of(r_), "temporary:few in program untouched:reserve in program ");
 }
 
-TEST(FindingRules, TheBestIsFirst) {
-  run r;
-  for (int i = 0; i < 3000; ++i) r.drop(r.make("few", 100));
-  for (int i = 0; i < 5000; ++i) r.drop(r.make("many", 100));
-  for (int i = 0; i < 500; ++i) static_cast<void>(r.make("buffer", 4096 + 16));
-  EXPECT_EQ(kinds_of(r),
+TEST_F(FindingRules, TheBestIsFirst) {
+  for (int i = 0; i < 3000; ++i) r_.drop(r_.make("few", 100));
+  for (int i = 0; i < 5000; ++i) r_.drop(r_.make("many", 100));
+  for (int i = 0; i < 500; ++i) static_cast<void>(r_.make("buffer", 4096 + 16));
+  EXPECT_EQ(kinds_of(r_),
             "slack:buffer in program temporary:many in program temporary:few in program ");
 }
 
-TEST(FindingRules, OneLineWithSeveralSitesIsOneFinding) {
-  run r;
+TEST_F(FindingRules, OneLineWithSeveralSitesIsOneFinding) {
   for (int i = 0; i < 2000; ++i) {
-    r.drop(r.make("std::to_string(int)|f", 100));
-    r.drop(r.make("std::operator+(char const*)|f", 100));
+    r_.drop(r_.make("std::to_string(int)|f", 100));
+    r_.drop(r_.make("std::operator+(char const*)|f", 100));
   }
-  const findings_of_run found = r.findings();
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "temporary:f in program ");
   EXPECT_EQ(found.list[0].allocations, 4000u);
   EXPECT_EQ(found.list[0].allocations_saved, 3998u);
 }
 
-TEST(FindingRules, AHelperWithSeveralUsesIsJudgedByItsCallers) {
-  run r;
+TEST_F(FindingRules, AHelperWithSeveralUsesIsJudgedByItsCallers) {
   for (std::uint64_t i = 0; i < 3000; ++i) {
-    r.drop(r.make("helper", 100 + i % 50, 1, "brief"));
-    static_cast<void>(r.make("helper", 100 + i % 50, 1, "keeper"));
+    r_.drop(r_.make("helper", 100 + i % 50, 1, "brief"));
+    static_cast<void>(r_.make("helper", 100 + i % 50, 1, "keeper"));
   }
-  const findings_of_run found = r.findings();
+  const findings_of_run found = r_.findings();
   EXPECT_EQ(kinds_of(found), "temporary:brief in program ");
   EXPECT_EQ(found.list[0].through, "helper");
   EXPECT_EQ(found.list[0].allocations, 3000u);
 }
 
-TEST(FindingRules, AnEmptyRunHasNone) {
+TEST_F(FindingRules, AnEmptyRunHasNone) {
   EXPECT_EQ(kinds_of(run()), "");
 }
 

@@ -1,13 +1,6 @@
 #include "tools/image/memory_image.hpp"
 
-#include <array>
-#include <cstring>
-#include <fstream>
-#include <tests/support/sanitizers.hpp>
-
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/files/error.hpp"
 #include "tools/files/files.hpp"

@@ -1,11 +1,8 @@
 #include "tools/inspect/layout_reader.hpp"
 
-#include <cstddef>
-#include <cstring>
-#include <span>
+#include <tests/support/test_headers.hpp>
 
 #include <elf.h>
-#include <gtest/gtest.h>
 
 #include "tools/files/error.hpp"
 #include "tools/inspect/heap_reader.hpp"

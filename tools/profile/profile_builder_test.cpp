@@ -1,9 +1,6 @@
 #include "tools/profile/profile_builder.hpp"
 
-#include <algorithm>
-#include <tests/support/extent.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/profile/test_runs.hpp"
 #include "tools/trace/trace_test_files.hpp"

@@ -1,13 +1,6 @@
 #include "tools/profile/profile_file.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <random>
-#include <tests/support/extent.hpp>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/profile/size_grid.hpp"
 #include "tools/profile/test_runs.hpp"
@@ -154,83 +147,49 @@ TEST(ProfileFile, AnyBitThatChangesIsNoticed) {
 
 // Each has a right checksum: somebody else may have written it.
 TEST(ProfileFile, WhatNoRunCanHaveIsRefusedAtItsPlace) {
+  const struct {
+    std::vector<std::uint64_t> numbers::* part;
+    std::size_t place;
+    std::uint64_t value;
+    const char* fault;
+  } cases[] = {
+      {&numbers::counts, 1, 2, "at byte 28: there are more unfinished runs than runs"},
+      {&numbers::counts, 0, 0, "there are figures of no run"},
+      {&numbers::pools, 0, 267, "at byte 29: the number of pool sizes: 267 is not from 0 to 266"},
+      {&numbers::pools, 1, 266, "at byte 30: a pool size: 266 is not from 0 to 265"},
+      {&numbers::pools, 1, 265, "there is no size behind the last one"},
+      {&numbers::pools, 2, 0, "births: 0 is not from 1"},
+      {&numbers::pools, 3, 81, "more bytes were requested than the blocks have"},
+      {&numbers::pools, 4, 65, "the shortest lifetime: 65 is not from 0 to 64"},
+      {&numbers::pools, 5, 63, "the number of lifetimes: 63 is not from 0 to 62"},
+      {&numbers::pools, 6, 3, "there are more deaths than births"},
+      {&numbers::peaks, 0, 0, "a peak: 0 is not from 1"},
+      {&numbers::peaks, 2, 2,
+       "a peak: 2 is not from 0 to 1"},  // 4 of both: the most of each are 2 and 1
+      {&numbers::peaks, 1, std::uint64_t{1} << 31,
+       "a peak: 2147483648 is not from 1 to 2147483647"},
+      {&numbers::aligned, 1, 21, "an alignment: 21 is not from 1 to 20"},
+      {&numbers::aligned, 2, 9, "an aligned need that no request had"},
+      {&numbers::aligned, 3, 64, "the smallest request needs another size"},
+      {&numbers::heap, 1, 2154, "a heap size: 2154 is not from 0 to 2153"},
+      {&numbers::heap, 2, 4, "an alignment that every block has"},
+      {&numbers::heap, 3, 0, "births: 0 is not from 1"},
+      {&numbers::heap, 5, 49, "there are more bytes than the blocks have"},
+      {&numbers::heap, 7, 1536 * 48 + 1, "there are more bytes than the blocks have"},
+      {&numbers::heap, 0, 1, "there are bytes behind the last row"},
+      {&numbers::heap, 0, 3, "a heap size: no number is there"},
+  };
+  for (const auto& wrong : cases) {
+    numbers n;
+    (n.*wrong.part)[wrong.place] = wrong.value;
+    expect_refused(n.file(), wrong.fault);
+  }
   numbers n;
-  n.counts[1] = 2;
-  expect_refused(n.file(), "at byte 28: there are more unfinished runs than runs");
-  n = {};
-  n.counts[0] = 0;
-  expect_refused(n.file(), "there are figures of no run");
-  n = {};
-  n.pools[0] = 267;
-  expect_refused(n.file(), "at byte 29: the number of pool sizes: 267 is not from 0 to 266");
-  n = {};
-  n.pools[1] = 266;
-  expect_refused(n.file(), "at byte 30: a pool size: 266 is not from 0 to 265");
-  n = {};
-  n.pools[1] = 265;
-  expect_refused(n.file(), "there is no size behind the last one");
-  n = {};
-  n.pools[2] = 0;
-  expect_refused(n.file(), "births: 0 is not from 1");
-  n = {};
-  n.pools[3] = 81;
-  expect_refused(n.file(), "more bytes were requested than the blocks have");
-  n = {};
-  n.pools[4] = 65;
-  expect_refused(n.file(), "the shortest lifetime: 65 is not from 0 to 64");
-  n = {};
-  n.pools[5] = 63;
-  expect_refused(n.file(), "the number of lifetimes: 63 is not from 0 to 62");
-  n = {};
-  n.pools[6] = 3;
-  expect_refused(n.file(), "there are more deaths than births");
-  n = {};
-  n.peaks[0] = 0;
-  expect_refused(n.file(), "a peak: 0 is not from 1");
-  n = {};
-  n.peaks[2] = 2;
-  expect_refused(n.file(),
-                 "a peak: 2 is not from 0 to 1");  // 4 of both, where 2 and 1 are the most of each
-  n = {};
-  n.peaks[1] = std::uint64_t{1} << 31;
-  expect_refused(n.file(), "a peak: 2147483648 is not from 1 to 2147483647");
-  n = {};
-  n.aligned[1] = 21;
-  expect_refused(n.file(), "an alignment: 21 is not from 1 to 20");
-  n = {};
-  n.aligned[2] = 9;
-  expect_refused(n.file(), "an aligned need that no request had");
-  n = {};
-  n.aligned[3] = 64;
-  expect_refused(n.file(), "the smallest request needs another size");
-  n = {};
   n.aligned = {2, 5, 11, 70, 5, 11, 70};
   expect_refused(n.file(), "aligned needs are not in their order");
   n = {};
-  n.heap[1] = 2154;
-  expect_refused(n.file(), "a heap size: 2154 is not from 0 to 2153");
-  n = {};
-  n.heap[2] = 4;
-  expect_refused(n.file(), "an alignment that every block has");
-  n = {};
-  n.heap[8] = 0;
-  n.heap[9] = 0;
+  n.heap[8] = n.heap[9] = 0;
   expect_refused(n.file(), "heap sizes are not in their order");
-  n = {};
-  n.heap[3] = 0;
-  expect_refused(n.file(), "births: 0 is not from 1");
-  n = {};
-  n.heap[5] = 49;
-  expect_refused(n.file(), "there are more bytes than the blocks have");
-  n = {};
-  n.heap[7] = 1536 * 48 + 1;
-  expect_refused(n.file(), "there are more bytes than the blocks have");
-  n = {};
-  n.heap[0] = 1;
-  expect_refused(n.file(), "there are bytes behind the last row");
-  n = {};
-  n.heap[0] = 3;
-  expect_refused(n.file(), "a heap size: no number is there");
 }
 
 TEST(ProfileFile, ThereIsOneWayToWriteANumber) {

@@ -10,7 +10,7 @@
 // exactly as from the traces.
 //
 // Law: a pool grid's size at or above x, the first one, is a multiple of each power of two that x is a multiple of. So a
-// need that was rounded up to its alignment stays a multiple of it on the grid (size_grid_test.cpp: all of them).
+// need that was rounded up to its alignment stays a multiple of it on the grid (small_parts_test.cpp: all of them).
 #pragma once
 
 #include <bit>

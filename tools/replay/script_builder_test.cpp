@@ -1,13 +1,7 @@
 // tools/replay/script_builder_test.cpp: what stands in a script, of traces made by hand and at random.
 #include "tools/replay/script_builder.hpp"
 
-#include <algorithm>
-#include <cstdio>
-#include <memory>
-#include <random>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/trace_test_files.hpp"
 
@@ -16,9 +10,7 @@ namespace {
 
 using trace::event;
 using trace::event_kind;
-using trace::test::birth;
-using trace::test::death;
-using trace::test::other;
+using namespace trace::test;
 
 event reborn(std::uint32_t thread, std::uint64_t time, std::uint64_t address, std::uint64_t size) {
   event e = birth(thread, time, address, size);

@@ -1,8 +1,6 @@
 #include "tools/report/call_tree.hpp"
 
-#include <algorithm>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace ashlar::report {
 namespace {

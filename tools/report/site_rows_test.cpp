@@ -1,10 +1,6 @@
 #include "tools/report/site_rows.hpp"
 
-#include <map>
-#include <random>
-#include <tuple>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 namespace ashlar::report {
 namespace {

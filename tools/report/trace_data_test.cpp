@@ -1,10 +1,6 @@
 #include "tools/report/trace_data.hpp"
 
-#include <algorithm>
-#include <map>
-#include <random>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/report/bins.hpp"
 #include "tools/trace/trace_test_files.hpp"
@@ -13,8 +9,7 @@ namespace ashlar::report {
 namespace {
 
 using trace::event;
-using trace::test::birth;
-using trace::test::death;
+using namespace trace::test;
 
 nlohmann::json data_of(const std::vector<event>& events, std::optional<class_set> chosen = {}) {
   trace::trace_reader reader = trace::test::read(trace::test::written(events));

@@ -1,10 +1,6 @@
 #include "tools/sites/difference.hpp"
 
-#include <algorithm>
-#include <string>
-#include <utility>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/sites/comparable_names.hpp"
 #include "tools/trace/trace_test_files.hpp"

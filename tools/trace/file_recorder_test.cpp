@@ -1,10 +1,6 @@
 #include "tools/trace/file_recorder.hpp"
 
-#include <algorithm>
-#include <string_view>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/reader.hpp"
 #include "tools/trace/spool_test_program.hpp"

@@ -1,10 +1,6 @@
 #include "tools/trace/frame.hpp"
 
-#include <limits>
-#include <random>
-#include <tests/support/extent.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/checksum.hpp"
 

@@ -1,21 +1,13 @@
 #include "tools/trace/lifetimes.hpp"
 
-#include <map>
-#include <random>
-#include <tests/support/extent.hpp>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/trace_test_files.hpp"
 
 namespace ashlar::trace {
 namespace {
 
-using test::birth;
-using test::death;
-using test::other;
-using test::read;
-using test::written;
+using namespace test;
 using what = step::what;
 
 std::vector<step> steps_of(const std::vector<event>& events, std::size_t frame_each = 1000) {

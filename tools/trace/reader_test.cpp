@@ -1,16 +1,9 @@
 #include "tools/trace/reader.hpp"
 
-#include <algorithm>
 #include <deque>
-#include <filesystem>
-#include <fstream>
-#include <random>
-#include <span>
-#include <tuple>
+#include <tests/support/test_headers.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tools/trace/error.hpp"
 #include "tools/trace/trace_test_files.hpp"
@@ -18,11 +11,7 @@
 namespace ashlar::trace {
 namespace {
 
-using test::birth;
-using test::death;
-using test::other;
-using test::read;
-using test::written;
+using namespace test;
 
 /// An event with a text of its own: the reader's is gone with the next event.
 struct read_event {

@@ -1,14 +1,7 @@
 #include "tools/trace/stream_recorder.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <ostream>
-#include <random>
-#include <string>
-#include <thread>
-#include <utility>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/spool_test_program.hpp"
 
@@ -16,8 +9,7 @@ namespace ashlar::trace {
 namespace {
 
 using enum event_kind;
-using test::ended_process;
-using test::spool_program;
+using namespace test;
 
 constexpr std::uint64_t far_ahead = 1'500'000'000;  // ticks: some 20 seconds
 

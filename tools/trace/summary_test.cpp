@@ -1,15 +1,13 @@
 #include "tools/trace/summary.hpp"
 
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/trace_test_files.hpp"
 
 namespace ashlar::trace {
 namespace {
 
-using test::birth;
-using test::death;
-using test::other;
+using namespace test;
 
 trace_summary summary_of(const std::vector<event>& events, std::size_t moments = 10) {
   trace_reader reader = test::read(test::written(events));

@@ -1,8 +1,6 @@
 #include "tools/trace/text.hpp"
 
-#include <sstream>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/trace/error.hpp"
 #include "tools/trace/trace_test_files.hpp"

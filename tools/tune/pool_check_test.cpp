@@ -1,13 +1,7 @@
 #include "tools/tune/pool_check.hpp"
 
-#include <map>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <string>
-#include <tests/support/extent.hpp>
-#include <utility>
-
-#include <gtest/gtest.h>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/profile/test_runs.hpp"
 #include "tools/tune/pool_files.hpp"

@@ -1,18 +1,7 @@
 // What is chosen from profiles is what is chosen from their traces at the profiles' resolution, in both modes.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <random>
-#include <string>
-#include <tests/support/extent.hpp>
-#include <tests/support/sanitizers.hpp>
-#include <utility>
-#include <vector>
+#include <tests/support/test_headers.hpp>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"

@@ -5,7 +5,7 @@
 //
 // Law: class_bytes(block, count) == sizeof(static_pool_set<blocks<size, count, alignment>>) with
 // the default policies, and together(...) over the classes == sizeof(the set). The parts are the
-// pools' own types, sizing_test.cpp compares with their sizeof, and so does every header that the
+// pools' own types, small_parts_test.cpp compares with their sizeof, and so does every header that the
 // tuner writes.
 #pragma once
 

@@ -1,17 +1,10 @@
 // A certificate of the tuner is true, and one in which any number is another is refused.
 #include "tools/verify/verify.hpp"
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <tests/support/extent.hpp>
+#include <tests/support/test_headers.hpp>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"

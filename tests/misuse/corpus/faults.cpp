@@ -64,8 +64,9 @@ class scene {
     of_.release(hidden(p));
   }
 
-  /// Effects: the program goes on, and ends in order.
+  /// Effects: the misuse has returned: the program goes on, and ends in order.
   void go_on() noexcept {
+    say("back", "");
     live_.verify();
     for (std::size_t i = 0; i < blocks_after && obtain() != nullptr; ++i) live_.verify();
     // The newest first: an arena takes back no other.
@@ -106,10 +107,10 @@ namespace {
 alignas(64) std::byte somebody_elses[bytes_behind_max];
 
 void announce(const void* p) noexcept {
-  say("misused", "", p);
+  say("next", "", p);
 }
 void not_applicable(const char* why) noexcept {
-  say("not applicable", why);
+  say("inapplicable", why);
 }
 
 // ---- writes beyond a block ------------------------------------------------------------------------
@@ -353,6 +354,7 @@ void wrong_size(const component& of) {
   announce(p);
   s.disown(p);
   of.release_sized(hidden(p), 2 * s.size());
+  say("back", "");
   expect_freed(of, s, p);
 }
 
@@ -372,12 +374,14 @@ void realloc_freed(const component& of) {
 void leak(const component& of) {
   scene s(of);
   announce(s.last());
+  say("back", "");
   s.settle();
 }
 void leak_reported(const component& of) {
   if (of.leave_blocks == nullptr) return not_applicable("it has no such policy");
-  say("misused", "blocks are left");
+  say("next", "blocks are left");
   of.leave_blocks();
+  say("back", "");
 }
 
 // ---- forgery --------------------------------------------------------------------------------------

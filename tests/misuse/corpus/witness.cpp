@@ -11,14 +11,10 @@ namespace corpus {
 
 void say(const char* label, const char* text, const void* address) noexcept {
   char line[256];
-  int length = 0;
-  if (address != nullptr) {
-    length =
-        std::snprintf(line, sizeof line, "%s: %s0x%llx\n", label, text,
-                      static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address)));
-  } else {
-    length = std::snprintf(line, sizeof line, "%s: %s\n", label, text);
-  }
+  const auto number = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address));
+  const int length = address == nullptr
+                         ? std::snprintf(line, sizeof line, "| %s %s\n", label, text)
+                         : std::snprintf(line, sizeof line, "| %s %s0x%llx\n", label, text, number);
   if (::write(STDOUT_FILENO, line, static_cast<std::size_t>(length)) != length) ::_exit(3);
 }
 

@@ -1,20 +1,16 @@
 // misuse/corpus/witness.hpp: knows what is live, and says when it changed or was handed out again.
 // Takes no memory from any heap: the heap is what is under test.
 //
-// What a program of the corpus says, one line each, unbuffered, in the order in which it happens:
-//   misused: ADDRESS        the misuse comes next, and is of this address
-//   damage: TEXT            bytes of a live block changed, or an address has two owners
-//   seen: TEXT              what a read of bytes that nobody owns or has written found
-//   harmless: TEXT          the misuse did what its caller meant, or nothing, by the component's design
-//   not applicable: TEXT    the component has no such call
-//   ended                   the program came to its end
+// What a program of the corpus says is as in ../malloc_faults.c, and besides:
+//   seen TEXT            what a read of bytes that nobody owns or has written found
+//   inapplicable TEXT    the component has no such call
 #pragma once
 
 #include <cstddef>
 
 namespace corpus {
 
-/// Writes "label: text", and an address if one is given.
+/// Writes "| label text", and an address if one is given.
 void say(const char* label, const char* text, const void* address = nullptr) noexcept;
 
 class witness {

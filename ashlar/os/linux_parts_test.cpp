@@ -1,0 +1,362 @@
+// The tests of what Linux alone has: a part for each source, with its name.
+// Needs Linux.
+#include <tests/support/test_headers.hpp>
+
+#include <dirent.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ashlar/core/control_protocol.hpp>
+#include <ashlar/os/call_filter.hpp>
+#include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/control_socket.hpp>
+#include <ashlar/os/process.hpp>
+#include <ashlar/os/service_thread.hpp>
+
+namespace ashlar::os {
+namespace {
+
+// ---- call_filter -------------------------------------------------------------------------------
+// Whether a sandbox that came after the start is seen, and what the library needs there is known
+// without a system call.
+
+/// Effects: a filter that allows everything. Returns: false where the system has none.
+bool add_filter() {
+  sock_filter allow[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+  const sock_fprog program{1, allow};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/// Returns: what the function returns in a child of a fork: a filter stays until the process ends.
+template <class Function>
+int in_child(Function function) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(function());
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+constexpr int cannot = 77;
+
+TEST(CallFilter, OneThatComesAfterTheStartIsSeen) {
+  const int got = in_child([] {
+    const bool before_it_asked = os::has_new_call_filter();
+    os::note_call_filters();
+    const bool before = os::has_new_call_filter();
+    if (!add_filter()) return cannot;
+    os::note_call_filters();  // too late
+    return before_it_asked || before || !os::has_new_call_filter() ? 1 : 0;
+  });
+  if (got == cannot) GTEST_SKIP() << "no filters here";
+  EXPECT_EQ(got, 0);
+}
+
+TEST(CallFilter, OneThatWasThereBeforeIsNot) {
+  const int got = in_child([] {
+    if (!add_filter()) return cannot;
+    os::note_call_filters();
+    const bool of_container = os::has_new_call_filter();
+    static_cast<void>(add_filter());
+    return of_container || !os::has_new_call_filter() ? 1 : 0;
+  });
+  if (got == cannot) GTEST_SKIP() << "no filters here";
+  EXPECT_EQ(got, 0);
+}
+
+TEST(CallFilter, NumbersAreTheSystemsInThreadsAndChildren) {
+  const auto is_right = [] {
+    return os::new_thread_number() == static_cast<std::size_t>(::syscall(SYS_gettid));
+  };
+  EXPECT_TRUE(is_right());
+  bool in_thread = false;
+  std::thread([&] { in_thread = is_right(); }).join();
+  EXPECT_TRUE(in_thread);
+  EXPECT_EQ(in_child([&] {
+              os::note_process_number();
+              return is_right() && os::process_number() == static_cast<std::size_t>(::getpid()) ? 0
+                                                                                                : 1;
+            }),
+            0);
+}
+
+// ---- call_stack --------------------------------------------------------------------------------
+// Where a call came from: the caller's frame comes first, whatever finds it.
+
+/// Returns: the address of code, without Thumb's mark in its lowest bit.
+const void* code_at(const void* address) {
+#ifdef __thumb__
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) &
+                                       ~std::uintptr_t{1});
+#else
+  return address;
+#endif
+}
+
+/// Returns: where it returns to, which is the second frame if its own is the first.
+[[gnu::noinline]] const void* capture_here(os::call_stack& stack) {
+  os::capture(stack, os::call_stack::depth_max);
+  return __builtin_return_address(0);
+}
+[[gnu::noinline]] const void* capture_frames_here(const void** frames, unsigned& depth) {
+  depth = os::capture_frames(frames, os::frames_max);
+  return __builtin_return_address(0);
+}
+
+TEST(CallStack, BeginsAtTheCaller) {
+  os::call_stack stack;
+  const void* const behind = capture_here(stack);
+  ASSERT_GT(stack.depth, 3u);
+  EXPECT_EQ(stack.frames[1], code_at(behind));
+  const void* frames[os::frames_max];
+  unsigned depth = 0;
+  const void* const behind_frames = capture_frames_here(frames, depth);
+  ASSERT_GT(depth, 3u);
+  EXPECT_EQ(frames[1], code_at(behind_frames));
+}
+
+TEST(CallStack, HasAsManyFramesAsAreWanted) {
+  os::call_stack stack;
+  os::capture(stack, 2);
+  EXPECT_EQ(stack.depth, 2u);
+  os::capture(stack, 0);
+  EXPECT_EQ(stack.depth, 0u);
+}
+
+// ---- control_socket ----------------------------------------------------------------------------
+
+constexpr std::size_t large_answer = 3'000'000;
+
+bool answer(const char* request, std::size_t peer, std::FILE* out) noexcept {
+  if (std::strcmp(request, "who") == 0) std::fprintf(out, "%zu", peer);
+  if (std::strcmp(request, "large") == 0)
+    for (std::size_t i = 0; i < large_answer; ++i) std::fputc('a' + static_cast<int>(i % 26), out);
+  if (std::strcmp(request, "files") == 0) {
+    DIR* const all = ::opendir("/proc/thread-self/fd");
+    int count = 0;
+    while (all != nullptr && ::readdir(all) != nullptr) ++count;
+    if (all != nullptr) ::closedir(all);
+    std::fprintf(out, "%d", count - 2 - 1);  // ".", "..", and that of the folder itself
+  }
+  return std::strcmp(request, "fail") != 0;
+}
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  return address;
+}
+
+/// A socket that a thread serves, in a folder of the test's own.
+class ControlSocket : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (support::thread_sanitizer)
+      GTEST_SKIP() << "it takes equal numbers in two tables of descriptors for one descriptor";
+    std::string name = testing::TempDir() + "ctlXXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder = name;
+    path = folder + "/own.sock";
+  }
+  void TearDown() override {
+    stop();
+    ::unlink(path.c_str());
+    ::rmdir(folder.c_str());
+  }
+
+  /// Returns: the error's number.
+  int start() {
+    opened = -1;
+    must_end = false;
+    server = std::thread([this] {
+      const control_socket::opening result = socket.open({.pattern = path.c_str()});
+      opened = result.error;
+      if (result.error == 0) socket.serve(answer, must_end);
+    });
+    while (opened == -1) std::this_thread::yield();
+    if (opened != 0) server.join();
+    return opened;
+  }
+  void stop() {
+    if (!server.joinable()) return;
+    must_end = true;
+    socket.wake();
+    server.join();
+  }
+
+  [[nodiscard]] int connected() const {
+    const int file = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = address_of(path);
+    EXPECT_EQ(::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return file;
+  }
+  [[nodiscard]] std::string ask(const std::string& request) const {
+    const int file = connected();
+    EXPECT_EQ(::send(file, request.data(), request.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(request.size()));
+    std::string all;
+    char part[1000];
+    for (ssize_t got = 0; (got = ::recv(file, part, sizeof part, 0)) > 0;)
+      all.append(part, static_cast<std::size_t>(got));
+    ::close(file);
+    return all;
+  }
+
+  std::string folder, path;
+  control_socket socket;
+  std::atomic<bool> must_end{false};
+  std::atomic<int> opened{-1};
+  std::thread server;
+};
+
+TEST_F(ControlSocket, AnswersWithALengthInALineOfOneLength) {
+  ASSERT_EQ(start(), 0);
+  const std::string who = std::to_string(::getpid());
+  std::string head = "ashlar 1 ok    0000000000000000\n";
+  EXPECT_EQ(head.size(), control_protocol::head_bytes);
+  EXPECT_EQ(ask("ashlar 1 nothing\n"), head);
+  head.replace(31 - 1, 1, std::to_string(who.size()));
+  EXPECT_EQ(ask("ashlar 1 who\n"), head + who);
+  EXPECT_EQ(ask("ashlar 1 fail\n"), "ashlar 1 error 0000000000000000\n");
+}
+
+TEST_F(ControlSocket, AnAnswerThatIsLargerThanAPipeIsWhole) {
+  ASSERT_EQ(start(), 0);
+  const std::string all = ask("ashlar 1 large\n");
+  ASSERT_EQ(all.size(), control_protocol::head_bytes + large_answer);
+  for (std::size_t i = 0; i < large_answer; ++i)
+    ASSERT_EQ(all[control_protocol::head_bytes + i], static_cast<char>('a' + i % 26));
+}
+
+TEST_F(ControlSocket, AReaderThatWaitsKeepsNobodyWaiting) {
+  ASSERT_EQ(start(), 0);
+  const int slow = connected();
+  ASSERT_EQ(::send(slow, "ashlar 1 large\n", 15, MSG_NOSIGNAL), 15);
+  EXPECT_EQ(ask("ashlar 1 nothing\n").size(), control_protocol::head_bytes);
+  ::close(slow);  // most of the answer has nowhere to go now
+  EXPECT_EQ(ask("ashlar 1 nothing\n").size(), control_protocol::head_bytes);
+}
+
+TEST_F(ControlSocket, TheThreadHasOnlyDescriptorsOfItsOwn) {
+  if (support::emulated && std::endian::native == std::endian::big)
+    GTEST_SKIP() << "qemu turns bytes by a descriptor's number, whichever table it is of";
+  const int before = ::dup(STDIN_FILENO);
+  ASSERT_EQ(start(), 0);
+  // Streams, the socket, the bell, and the client.
+  EXPECT_EQ(ask("ashlar 1 files\n").substr(control_protocol::head_bytes), "6");
+  const int after = ::dup(STDIN_FILENO);
+  EXPECT_EQ(after, before + 1) << "the thread has taken a number of the process";
+  ::close(before);
+  ::close(after);
+}
+
+TEST_F(ControlSocket, TheNameIsGoneAfterTheEndAndComesAgain) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(start(), 0);
+    EXPECT_EQ(::access(path.c_str(), F_OK), 0);
+    stop();
+    EXPECT_NE(::access(path.c_str(), F_OK), 0);
+  }
+}
+
+TEST_F(ControlSocket, ANameThatIsAnothersStays) {
+  ASSERT_EQ(start(), 0);
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  std::fclose(std::fopen(path.c_str(), "w"));
+  stop();
+  EXPECT_EQ(::access(path.c_str(), F_OK), 0);
+  EXPECT_EQ(start(), EEXIST) << "a file that is no socket is nobody's to remove";
+  EXPECT_EQ(::access(path.c_str(), F_OK), 0);
+}
+
+TEST_F(ControlSocket, ADeadSocketIsReplacedAndALiveOneIsNot) {
+  const sockaddr_un address = address_of(path);
+  const int other = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(other, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(other, 1), 0);
+  EXPECT_EQ(start(), EADDRINUSE);
+  ::close(other);
+  EXPECT_EQ(start(), 0);
+  EXPECT_EQ(ask("ashlar 1 nothing\n").size(), control_protocol::head_bytes);
+}
+
+// ---- service_thread ----------------------------------------------------------------------------
+// A thread that serves, and the bell that it sleeps on.
+
+constexpr unsigned long_ms = 60'000;
+
+std::atomic<bool> go_on{false};
+bell door;
+char name[16];
+sigset_t blocked;
+
+TEST(ServiceThread, HasItsNameAndBlocksSignals) {
+  service_thread t;
+  errno = 1234;
+  ASSERT_TRUE(t.start([]() noexcept {
+    ::pthread_getname_np(::pthread_self(), name, sizeof name);
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  }));
+  ASSERT_TRUE(t.join_within(long_ms));
+  EXPECT_EQ(errno, 1234);
+  EXPECT_STREQ(name, "ashlar");
+  for (const int signal : {SIGINT, SIGTERM, SIGALRM, SIGSEGV, SIGCHLD, SIGRTMIN, SIGRTMAX}) {
+    // An emulator keeps some for itself.
+    if (support::emulated && (signal == SIGSEGV || signal == SIGRTMAX)) continue;
+    EXPECT_EQ(::sigismember(&blocked, signal), 1) << signal;
+  }
+  sigset_t own;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &own);
+  EXPECT_EQ(::sigismember(&own, SIGINT), 0) << "the starter's are as they were";
+}
+
+TEST(ServiceThread, JoiningGivesUp) {
+  static bell held;
+  service_thread t;
+  go_on = false;
+  ASSERT_TRUE(t.start([]() noexcept {
+    while (!go_on) held.wait(bell::for_ever);
+  }));
+  EXPECT_FALSE(t.join_within(1));
+  EXPECT_FALSE(t.join_within(1'001)) << "more than a second, for the carry";
+  go_on = true;
+  held.ring();
+  EXPECT_TRUE(t.join_within(long_ms));
+}
+
+TEST(Bell, ARingIsKeptOnce) {
+  bell b;
+  errno = 1234;
+  b.ring();
+  b.ring();
+  b.wait(bell::for_ever);  // or the test would hang
+  b.wait(1);               // the second ring was the first
+  b.ring();
+  b.reset();
+  b.wait(1);
+  EXPECT_EQ(errno, 1234);
+}
+
+TEST(Bell, WakesWhoeverWaits) {
+  static std::atomic<int> rounds{0};
+  service_thread t;
+  ASSERT_TRUE(t.start([]() noexcept {
+    for (; rounds < 1'000; ++rounds) door.wait(bell::for_ever);
+  }));
+  while (rounds < 1'000) door.ring();
+  EXPECT_TRUE(t.join_within(long_ms));
+}
+
+}  // namespace
+
+}  // namespace ashlar::os

@@ -1,0 +1,286 @@
+// The tests of the sources of tools/files: a part for each, with its name.
+
+#include <tests/support/test_headers.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+#include "tools/files/background_files.hpp"
+#include "tools/files/error.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/replaced_files.hpp"
+
+namespace ashlar::files {
+namespace {
+
+// ---- background_files --------------------------------------------------------------------------
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(BackgroundFiles, TheLastContentsStay) {
+  const scratch_directory folder;
+  const std::string a = folder.path() + "/a";
+  const std::string b = folder.path() + "/b";
+  background_files files;
+  for (int i = 0; i <= 100; ++i) {
+    files.replace(a, std::to_string(i));
+    if (i % 10 == 0) files.replace(b, std::string(100'000, 'b'));
+  }
+  EXPECT_TRUE(files.finish().empty());
+  EXPECT_EQ(contents(a), "100");
+  EXPECT_EQ(contents(b), std::string(100'000, 'b'));
+  const std::filesystem::directory_iterator all(folder.path());
+  EXPECT_EQ(std::distance(begin(all), end(all)), 2);  // nothing temporary is left
+}
+
+TEST(BackgroundFiles, AreWrittenWhenNobodyAsks) {
+  const scratch_directory folder;
+  const std::string a = folder.path() + "/a";
+  {
+    background_files{}.replace(a, "whole");
+  }
+  EXPECT_EQ(contents(a), "whole");
+}
+
+TEST(BackgroundFiles, WhatCannotBeWrittenIsToldAndTheOthersAre) {
+  const scratch_directory folder;
+  const std::string a = folder.path() + "/a";
+  const std::string absent = folder.path() + "/absent/b";
+  background_files files;
+  files.replace(absent, "1");
+  files.replace(a, "2");
+  files.replace(absent, "3");
+  const auto failures = files.finish();
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_NE(failures[0].find(absent), std::string::npos) << failures[0];
+  EXPECT_EQ(contents(a), "2");
+}
+
+// A write that succeeds makes up for those before.
+TEST(BackgroundFiles, AFailureIsForgottenOnceAWriteSucceeds) {
+  const scratch_directory folder;
+  const std::string inner = folder.path() + "/inner";
+  background_files files;
+  files.replace(inner + "/a", "1");
+  // The writer takes them in the order of their names: when the second is there, the first one was
+  // tried.
+  files.replace(folder.path() + "/other", "");
+  while (!std::filesystem::exists(folder.path() + "/other")) {
+  }
+  std::filesystem::create_directory(inner);
+  files.replace(inner + "/a", "2");
+  EXPECT_TRUE(files.finish().empty());
+  EXPECT_EQ(contents(inner + "/a"), "2");
+}
+
+// ---- files -------------------------------------------------------------------------------------
+
+// A pipe takes a part, then nothing until it is read from: a signal ends the one call early, the
+// next without a byte.
+TEST(WriteAll, SignalsInterruptItAndAllIsWritten) {
+  struct sigaction noticed{};
+  struct sigaction before{};
+  noticed.sa_handler = [](int) {};  // without SA_RESTART
+  ::sigaction(SIGUSR1, &noticed, &before);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  std::string bytes(1'000'000, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i >> 8);
+  std::string got;
+  const pthread_t writer = ::pthread_self();
+  std::thread reader([&] {
+    const int capacity = ::fcntl(ends[0], F_GETPIPE_SZ);
+    for (int waits = 0; waits < capacity;) ::ioctl(ends[0], FIONREAD, &waits);
+    for (int i = 0; i < 20; ++i) {
+      ::pthread_kill(writer, SIGUSR1);
+      ::usleep(1000);
+    }
+    std::array<char, 10'000> piece{};
+    while (got.size() < bytes.size()) {
+      const ssize_t count = ::read(ends[0], piece.data(), piece.size());
+      if (count <= 0) break;
+      got.append(piece.data(), static_cast<std::size_t>(count));
+      if (got.size() < bytes.size() / 2) ::pthread_kill(writer, SIGUSR1);
+    }
+    ::close(ends[0]);  // should bytes be missing, the writer waits for nobody
+  });
+  EXPECT_EQ(write_all(ends[1], bytes), 0);
+  ::close(ends[1]);
+  reader.join();
+  EXPECT_TRUE(got == bytes) << got.size();
+  ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST(WriteAll, WhyItCannotIsReturned) {
+  const open_file full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  EXPECT_EQ(write_all(full.descriptor(), "a"), ENOSPC);
+  EXPECT_EQ(write_all(-1, "a"), EBADF);
+  EXPECT_EQ(write_all(-1, ""), 0);
+}
+
+TEST(ScratchDirectory, GoesAwayWithWhatIsInIt) {
+  std::string path;
+  {
+    const scratch_directory scratch;
+    path = scratch.path();
+    std::ofstream(path + "/file") << "x";
+    EXPECT_EQ(::access((path + "/file").c_str(), F_OK), 0);
+  }
+  EXPECT_NE(::access(path.c_str(), F_OK), 0);
+}
+
+// ---- replaced_files ----------------------------------------------------------------------------
+
+// What ashlar writes begins with words of its own, and may be replaced.
+const std::string mark = "ashlar-trace-text ";
+
+std::string contents_of(const std::string& path) {
+  return read_whole(open_file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
+}
+
+std::ptrdiff_t files_in(const std::string& folder) {
+  const std::filesystem::directory_iterator all(folder);
+  return std::distance(begin(all), end(all));
+}
+
+// Returns: what prepare() says against it.
+std::string refusal(replaced_files& files, const std::string& path) {
+  try {
+    files.prepare("-o", path);
+  } catch (const command_error& error) {
+    EXPECT_EQ(error.exit_status, status_usage);
+    return error.what();
+  }
+  return {};
+}
+
+TEST(ReplacedFiles, WhatCannotBeWrittenIsFoundAtOnceAndOldContentsLastUntilCommit) {
+  replaced_files none;
+  EXPECT_THROW(none.prepare("--json", "/no/such/folder/x"), command_error);
+  const scratch_directory scratch;
+  const std::string path = scratch.path() + "/report";
+  for (const std::string& contents : {mark + "a long first report", mark + "short"}) {
+    const std::string before = contents_of(path);
+    replaced_files files;
+    files.prepare("--json", path);
+    EXPECT_EQ(contents_of(path), before);
+    files.write(0, contents);
+    EXPECT_EQ(contents_of(path), before);
+    files.commit();
+    EXPECT_EQ(contents_of(path), contents);
+  }
+  {
+    replaced_files dropped;
+    dropped.prepare("--json", path);
+    dropped.write(0, "half");
+  }
+  EXPECT_EQ(contents_of(path), mark + "short");
+  EXPECT_EQ(files_in(scratch.path()), 1);
+}
+
+TEST(ReplacedFiles, AStatusStaysBesideWhatCannotBeWritten) {
+  const auto commit_beside = [](int status, const std::string& path) {
+    replaced_files files;
+    files.prepare("--json", path);
+    return files.commit_beside(status, {mark});
+  };
+  const scratch_directory scratch;
+  const std::string path = scratch.path() + "/report";
+  for (const int status : {0, 7, SIGTERM}) EXPECT_EQ(commit_beside(status, path), status);
+  EXPECT_EQ(contents_of(path), mark);
+  for (const int status : {7, SIGTERM}) EXPECT_EQ(commit_beside(status, "/dev/full"), status);
+  try {
+    commit_beside(0, "/dev/full");
+    FAIL() << "success was told";
+  } catch (const command_error& error) {
+    EXPECT_EQ(error.exit_status, status_failed);
+    EXPECT_NE(std::string(error.what()).find("cannot write '/dev/full'"), std::string::npos);
+  }
+}
+
+TEST(ReplacedFiles, AnOutputIsNoInputAndNoOtherOutput) {
+  const scratch_directory scratch;
+  const std::string input = scratch.path() + "/input";
+  std::ofstream(input) << "precious";
+  std::filesystem::create_symlink("input", scratch.path() + "/link");
+  replaced_files files({"/no/such/file", input});
+  for (const char* name : {"/input", "/link", "/./input"})
+    EXPECT_NE(refusal(files, scratch.path() + name).find("is an input"), std::string::npos) << name;
+  EXPECT_EQ(refusal(files, scratch.path() + "/a"), "");
+  EXPECT_NE(refusal(files, scratch.path() + "/./a").find("what -o writes"), std::string::npos);
+  EXPECT_EQ(refusal(files, scratch.path() + "/b"), "");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(refusal(files, "/dev/null"), "");
+  files.commit({"1", "2", "3", "4"});
+  EXPECT_EQ(contents_of(scratch.path() + "/a"), "1");
+  EXPECT_EQ(contents_of(scratch.path() + "/b"), "2");
+  EXPECT_EQ(contents_of(input), "precious");
+  EXPECT_FALSE(std::filesystem::is_regular_file("/dev/null"));
+}
+
+TEST(ReplacedFiles, WhatAshlarHasNotWrittenStays) {
+  const scratch_directory scratch;
+  const auto refused = [&](const std::string& contents) {
+    std::ofstream(scratch.path() + "/file") << contents;
+    replaced_files files;
+    return !refusal(files, scratch.path() + "/file").empty();
+  };
+  for (const char* foreign :
+       {"precious", "{\"precious\": 1}", "#include <ashlar/pool.hpp>", " ashlar-trace-text "})
+    EXPECT_TRUE(refused(foreign)) << foreign;
+  for (const std::string& own :
+       {std::string(), mark, std::string("{\"a\": [], \"ashlar\": \"0.1.0\"}"),
+        std::string("// Pools chosen by ashlar tune 0.1.0")})
+    EXPECT_FALSE(refused(own)) << own;
+}
+
+TEST(ReplacedFiles, ALinkStaysOneAndItsFileIsWritten) {
+  const scratch_directory scratch;
+  std::filesystem::create_directory(scratch.path() + "/folder");
+  const std::string link = scratch.path() + "/link";
+  std::filesystem::create_symlink("folder/file", link);
+  for (const std::string& contents :
+       {mark + "new", mark + "newer"}) {  // first its file is not there yet
+    replaced_files files;
+    files.prepare("-o", link);
+    files.commit({contents});
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(contents_of(scratch.path() + "/folder/file"), contents);
+  }
+  EXPECT_EQ(files_in(scratch.path() + "/folder"), 1);
+}
+
+TEST(ReplacedFiles, ASignalLeavesNothingTemporary) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) {
+    const scratch_directory scratch;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit no_core{0, 0};
+      ::setrlimit(RLIMIT_CORE, &no_core);
+      replaced_files files;
+      constexpr int most = 40;  // `ashlar help --pages` has a page for each command
+      for (int i = 0; i < most; ++i) files.prepare("-o", fmt::format("{}/{}", scratch.path(), i));
+      files.write(0, "half");
+      // Another process's signal, as of a program that is just being started, has no effect on
+      // these.
+      if (::fork() == 0) ::raise(number);
+      ::wait(nullptr);
+      if (files_in(scratch.path()) != most) ::_exit(1);
+      ::raise(number);
+      ::_exit(2);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << status;
+    EXPECT_EQ(files_in(scratch.path()), 0) << number;
+  }
+}
+
+}  // namespace
+
+}  // namespace ashlar::files
