@@ -480,6 +480,7 @@ void* hardened_reallocate(void* block, std::size_t size, const char* call) noexc
 void empty_quarantine() noexcept {
   detail::freed_blocks* const q = quarantine_of(self.own);
   if (q == nullptr) return;
+  const fork_gate::calls_out to_free(self.pass);
   q->empty([](class_index c, void* block) { give(*self.own, c, block); });
 }
 
