@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <ashlar/check/misuse_report.hpp>
+#include <ashlar/os/loaded_module.hpp>
 
 namespace ashlar::detail {
 namespace {
@@ -59,7 +60,8 @@ spoilt find_spoilt(const block_record& block, bool is_filled) noexcept {
 
 bool are_of_one_family(const char* made_by, const char* freed_by) noexcept {
   const call_family a = family_of(made_by), b = family_of(freed_by);
-  return a == call_family::any || b == call_family::any || a == b;
+  return a == call_family::any || b == call_family::any || a == b ||
+         ((a == call_family::c || b == call_family::c) && os::has_foreign_operators());
 }
 
 bool is_of_cxx(const char* call) noexcept {

@@ -33,7 +33,8 @@ struct spoilt {
 [[nodiscard]] spoilt find_spoilt(const block_record& block, bool is_filled) noexcept;
 
 /// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete,
-/// new[] and delete[]; what is in no family may free all.
+/// new[] and delete[]; what is in no family may free all. Where a module has operators of its own,
+/// new and malloc are not told apart.
 [[nodiscard]] bool are_of_one_family(const char* made_by, const char* freed_by) noexcept;
 
 /// Returns: whether `call` is of new or delete, whose sizes the program has to say right when it

@@ -2,6 +2,7 @@
 // _dl_find_object, of one address without the loader's lock.
 // Layer: os.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -68,6 +69,7 @@ elf_note build_id_of(const dl_phdr_info& module) noexcept {
 struct dynamic_symbols {
   const ElfW(Sym) * table = nullptr;
   std::size_t count = 0;
+  const char* names = nullptr;
 };
 
 /// Returns: how many symbols the module has, from its table for looking them up: four words, a
@@ -92,6 +94,7 @@ dynamic_symbols symbols_of(const dl_phdr_info& module, const ElfW(Phdr) & dynami
     const std::byte* const place =
         mapped(module, at < module.dlpi_addr ? at : at - module.dlpi_addr);
     if (entry->d_tag == DT_SYMTAB) symbols.table = reinterpret_cast<const ElfW(Sym)*>(place);
+    if (entry->d_tag == DT_STRTAB) symbols.names = reinterpret_cast<const char*>(place);
     if (entry->d_tag == DT_GNU_HASH)
       symbols.count = count_hashed(reinterpret_cast<const std::uint32_t*>(place));
     if (entry->d_tag == DT_HASH) symbols.count = reinterpret_cast<const hash_word*>(place)[1];
@@ -109,6 +112,22 @@ bool refers_to(const dl_phdr_info& module, const ElfW(Phdr) & dynamic,
            return s.st_shndx == SHN_UNDEF && s.st_value != 0 &&
                   module.dlpi_addr + s.st_value == address;
          });
+}
+
+/// Returns: whether the module defines `name` for others.
+bool defines(const dl_phdr_info& module, const ElfW(Phdr) & dynamic, const char* name) noexcept {
+  const dynamic_symbols symbols = symbols_of(module, dynamic);
+  return symbols.table != nullptr && symbols.names != nullptr &&
+         std::any_of(symbols.table, symbols.table + symbols.count, [&](const ElfW(Sym) & s) {
+           return s.st_shndx != SHN_UNDEF && std::strcmp(symbols.names + s.st_name, name) == 0;
+         });
+}
+
+/// Returns: whether the module is one of the C++ libraries that come with compilers.
+bool is_cxx_library(const dl_phdr_info& module) noexcept {
+  for (const char* name : {"libstdc++.so", "libc++.so", "libc++abi.so", "libcxxrt.so"})
+    if (module.dlpi_name != nullptr && std::strstr(module.dlpi_name, name) != nullptr) return true;
+  return false;
 }
 
 /// Returns: the program's path as it was called, where the system tells.
@@ -300,6 +319,19 @@ bool is_only_referred_to(const void* function) noexcept {
   return find([address](const dl_phdr_info& module, const ElfW(Phdr) & segment) {
            return segment.p_type == PT_DYNAMIC && refers_to(module, segment, address);
          }).begin != nullptr;
+}
+
+bool has_foreign_operators() noexcept {
+  static constinit std::atomic<bool> known{false};
+  if (known.load(std::memory_order_relaxed)) return true;
+  const void* const own =
+      module_around(reinterpret_cast<const void*>(&has_foreign_operators)).begin;
+  const loaded_module other = find([own](const dl_phdr_info& module, const ElfW(Phdr) & segment) {
+    return segment.p_type == PT_DYNAMIC && as_module(module).begin != own &&
+           !is_cxx_library(module) && defines(module, segment, "_ZdlPv");
+  });
+  if (other.begin != nullptr) known.store(true, std::memory_order_relaxed);
+  return other.begin != nullptr;
 }
 
 void* function_in_library(const char* path, const char* name, const char*& why) noexcept {

@@ -43,6 +43,10 @@ bool is_only_referred_to(const void*) noexcept {
   return false;
 }
 
+bool has_foreign_operators() noexcept {
+  return false;
+}
+
 void* function_in_library(const char*, const char*, const char*& why) noexcept {
   why = "no library is loaded on Windows";
   return nullptr;

@@ -173,7 +173,9 @@ TEST(Mutex, TryLockSucceedsOnlyWhenFree) {
   m.unlock();
   m.lock();
   EXPECT_FALSE(m.try_lock());
+  EXPECT_FALSE(m.is_alone());
   m.unlock();
+  std::thread([&] { EXPECT_FALSE(m.is_alone()) << "the other thread may take it"; }).join();
 }
 
 TEST(Mutex, KeepsErrnoWhenItWaits) {

@@ -42,10 +42,10 @@ class fork_gate {
   struct pass {
     place* own = nullptr;         ///< where the gate knows it; null: it is a stranger
     std::uint16_t strangers = 0;  ///< of the gate's strangers: calls from before it had a place
-    std::uint16_t depth = 0;      ///< how often it is inside: a call may use the heap again
-    /// The process is the child of a fork in a signal handler that interrupted a call of this
-    /// thread. Until that call ends, it may have locks, and the handler's own calls stay outside.
-    bool is_interrupted = false;
+    std::uint16_t depth = 0;      ///< how often it is inside
+    /// The depth at which it may come in. Deeper, a signal handler has interrupted one of its
+    /// calls, which may have locks: the handler's own calls stay outside.
+    std::uint16_t open_depth = 0;
   };
 
   constexpr fork_gate() noexcept = default;
@@ -53,11 +53,11 @@ class fork_gate {
   fork_gate& operator=(const fork_gate&) = delete;
 
   /// Returns: whether the calling thread is inside now, and has to leave. It is not where another
-  /// thread forks. Never waits.
+  /// thread forks, and in a signal handler that interrupted it inside. Never waits.
   [[nodiscard]] bool enter(pass& own) noexcept {
     // Either the thread that closes the gate sees this, or this thread sees that it is closed.
     announce(own);
-    if (own.depth == 0 ? !is_open_to(own) : own.is_interrupted) [[unlikely]] {
+    if (own.depth != own.open_depth || !is_open_to(own)) [[unlikely]] {
       withdraw(own);
       return false;
     }
@@ -66,9 +66,22 @@ class fork_gate {
   }
   /// Requires: enter returned true.
   void leave(pass& own) noexcept {
-    if (--own.depth == 0) own.is_interrupted = false;
+    --own.depth;
     withdraw(own);
   }
+  /// While it lives, the thread calls others from inside, without a lock, and they may come in.
+  class calls_out {
+   public:
+    explicit calls_out(pass& own) noexcept
+        : own_(own), before_(std::exchange(own.open_depth, own.depth)) {}
+    ~calls_out() { own_.open_depth = before_; }
+    calls_out(const calls_out&) = delete;
+    calls_out& operator=(const calls_out&) = delete;
+
+   private:
+    pass& own_;
+    std::uint16_t before_;
+  };
 
   /// Effects: the gate knows the thread at `at` from now on, which costs less than being a
   /// stranger. Requires: the thread is inside; `at` is new, or was that of a thread which has
@@ -140,11 +153,9 @@ class fork_gate {
 
   /// Effects: as `open`, for the child of a fork, which has the calling thread alone. Returns:
   /// whether the heap is whole. If it is not, a thread that does not exist here was in the middle
-  /// of changing it, and the gate stays closed for good. If a signal handler forks inside, its
-  /// calls get nothing from the heap until the interrupted call has ended.
+  /// of changing it, and the gate stays closed for good.
   bool open_in_child(pass& own) noexcept {
     const bool was_inside = own.depth != 0;
-    own.is_interrupted = was_inside;
     const bool whole = quiet_ && !(was_inside && lookers_.load(std::memory_order_relaxed) != 0);
     places_ = own.own;
     if (places_ != nullptr) places_->next = places_->previous = nullptr;

@@ -11,6 +11,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/heap/copied_block.hpp>
+#include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/drop_in.hpp>
@@ -108,7 +109,11 @@ ASHLAR_HOT void expect_canary(const void* block, std::size_t bytes, std::size_t 
   return label;
 }
 ASHLAR_HOT void expect_family(const void* block, block_label label, const char* call) noexcept {
-  if (!detail::are_matching(label.family, family_of(call))) [[unlikely]]
+  const block_family family = family_of(call);
+  if (detail::are_matching(label.family, family)) [[likely]]
+    return;
+  const bool is_c = label.family == block_family::c || family == block_family::c;
+  if (!is_c || !os::has_foreign_operators())
     fail(fault_kind::mismatched_call, call, block, label.size);
 }
 
@@ -480,6 +485,7 @@ void* hardened_reallocate(void* block, std::size_t size, const char* call) noexc
 void empty_quarantine() noexcept {
   detail::freed_blocks* const q = quarantine_of(self.own);
   if (q == nullptr) return;
+  const fork_gate::calls_out to_free(self.pass);
   q->empty([](class_index c, void* block) { give(*self.own, c, block); });
 }
 

@@ -87,6 +87,7 @@ class without_cache {
 }  // namespace
 
 void settle_noted() noexcept {
+  const fork_gate::calls_out to_free(self.pass);
   const without_cache alone;
   const scopes_paused others;  // another thread has freed these
   reserve.for_each_noted(
@@ -261,8 +262,9 @@ process_heap::cache* own_cache() noexcept {
   self.own = own;
   if (the_front.load() == front::plain && !self.counts_calls)  // ordered: stop_hitting
     enter_hit_paths(*own);
-  if (the_heap.cache_count() == 1) start_process();
   gate.join(self.pass, owner_part::of(*own).place);
+  const fork_gate::calls_out to_others(self.pass);
+  if (the_heap.cache_count() == 1) start_process();
   if (!thread_exit.watch(own)) end_thread(own);
   return self.own;
 }

@@ -1,5 +1,6 @@
 // Signals that interrupt a program which uses the heap. What holds: a handler may use the heap, or be
-// left by siglongjmp, as long as the thread that it interrupted was not inside one of the heap's calls.
+// left by siglongjmp, as long as the thread that it interrupted was not inside one of the heap's calls. It may end a
+// process of one thread by exit() wherever it comes.
 #include <csetjmp>
 #include <csignal>
 #include <tests/lifetime/program.hpp>
@@ -178,6 +179,24 @@ MODE(jump_out) {
               static_cast<unsigned long long>(inside_count));
   of_program.free_all();
   face::audit();
+  return 0;
+}
+
+// The handler ends the process, wherever it interrupted its only thread: what runs at the exit allocates and frees still.
+MODE(exit_inside) {
+  for (unsigned i = 0; i < 300; ++i)
+    support::fork_and_wait([i] {
+      static support::kept_blocks<200> kept;
+      kept.allocate(i);
+      ::atexit([] {
+        busy::use_every_path(1, 500);
+        for (void* const block : kept.blocks) face::release(block);
+      });
+      ::signal(SIGVTALRM, [](int) { ::exit(42); });
+      const itimerval once = {{0, 0}, {0, 500 + i % 50 * 37}};
+      REQUIRE(::setitimer(ITIMER_VIRTUAL, &once, nullptr) == 0);
+      for (;;) busy::use_every_path(i, 500);
+    });
   return 0;
 }
 

@@ -34,7 +34,34 @@ bool has_go_note(std::istream& file, std::uint64_t at) {
          std::memcmp(note.owner, owner, sizeof owner) == 0;
 }
 
-template <class Header, class Segment>
+// Whether the symbols that the loader looks up have a definition of malloc.
+template <class Section, class Symbol, class Header>
+bool defines_malloc(std::istream& file, const Header& header) {
+  const auto read_at = [&](std::uint64_t at, auto& to) {
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(at));
+    return static_cast<bool>(file.read(reinterpret_cast<char*>(&to), sizeof to));
+  };
+  const auto read_section = [&](std::uint64_t number, Section& section) {
+    return read_at(header.e_shoff + number * header.e_shentsize, section);
+  };
+  Section symbols{}, names{};
+  for (unsigned i = 0; i < header.e_shnum && symbols.sh_type != SHT_DYNSYM; ++i)
+    if (!read_section(i, symbols)) return false;
+  if (symbols.sh_type != SHT_DYNSYM || !read_section(symbols.sh_link, names)) return false;
+  constexpr char wanted[] = "malloc";
+  for (std::uint64_t at = 0; at + sizeof(Symbol) <= symbols.sh_size; at += sizeof(Symbol)) {
+    Symbol symbol{};
+    char name[sizeof wanted] = {};
+    if (!read_at(symbols.sh_offset + at, symbol)) return false;
+    if (symbol.st_shndx != SHN_UNDEF && read_at(names.sh_offset + symbol.st_name, name) &&
+        std::memcmp(name, wanted, sizeof wanted) == 0)
+      return true;
+  }
+  return false;
+}
+
+template <class Header, class Segment, class Section, class Symbol>
 std::optional<elf_kind> read_headers(std::istream& file, bool wide) {
   Header header{};
   file.seekg(0);
@@ -50,6 +77,7 @@ std::optional<elf_kind> read_headers(std::istream& file, bool wide) {
     if (segment.p_type == PT_INTERP) kind.has_interpreter = true;
     if (segment.p_type == PT_NOTE && has_go_note(file, segment.p_offset)) kind.is_go = true;
   }
+  kind.has_malloc = kind.has_interpreter && defines_malloc<Section, Symbol>(file, header);
   return kind;
 }
 
@@ -89,8 +117,9 @@ std::optional<elf_kind> read_elf_kind(const std::string& path) {
   if (std::memcmp(identity, ELFMAG, SELFMAG) != 0) return std::nullopt;
   const bool little = identity[EI_DATA] == ELFDATA2LSB;
   if (little != (std::endian::native == std::endian::little)) return std::nullopt;
-  if (identity[EI_CLASS] == ELFCLASS64) return read_headers<Elf64_Ehdr, Elf64_Phdr>(file, true);
-  return read_headers<Elf32_Ehdr, Elf32_Phdr>(file, false);
+  if (identity[EI_CLASS] == ELFCLASS64)
+    return read_headers<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, true);
+  return read_headers<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, false);
 }
 
 std::string find_program(const std::string& name) {
@@ -153,7 +182,7 @@ preload_effect effect_of_preload(const std::string& program, const std::string& 
       (of_library->wide != of_program->wide || of_library->machine != of_program->machine)) {
     return preload_effect::ignored_foreign;
   }
-  return preload_effect::works;
+  return of_program->has_malloc ? preload_effect::ignored_own_malloc : preload_effect::works;
 }
 
 std::string describe(preload_effect effect) {
@@ -174,6 +203,8 @@ std::string describe(preload_effect effect) {
     case preload_effect::ignored_foreign:
       return "it is for another machine or word size than the library, so the loader ignores the "
              "library (build the library for that machine)";
+    case preload_effect::ignored_own_malloc:
+      return "it has a malloc of its own, which comes before any library's (build it without that)";
   }
   return {};
 }

@@ -14,6 +14,7 @@ struct elf_kind {
   bool shared_object = false;  // ET_DYN
   bool has_interpreter = false;
   bool is_go = false;
+  bool has_malloc = false;  // it defines malloc for others to find
 };
 
 // Returns: nothing when the file cannot be read or is not ELF of this machine's byte order.
@@ -29,6 +30,7 @@ enum class preload_effect {
   ignored_go,          // the same of a Go program
   ignored_privileged,  // setuid, setgid or capabilities: the loader refuses
   ignored_foreign,     // the library is for another kind of machine code
+  ignored_own_malloc,  // the program's malloc comes before any library's
 };
 
 // Looks at a program (of a script: at its interpreter) and at a library.

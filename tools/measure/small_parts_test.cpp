@@ -354,6 +354,45 @@ TEST_F(StaticProgram, OfGoIsToldFromOthers) {
   EXPECT_NE(describe(preload_effect::ignored_go).find("does not call malloc"), std::string::npos);
 }
 
+/// A program that a loader runs, which has one symbol of that name, in that section.
+std::string program_with_symbol(std::string_view name, Elf64_Section section) {
+  struct {
+    Elf64_Ehdr header{};
+    Elf64_Phdr segment{};
+    Elf64_Shdr sections[2] = {};
+    Elf64_Sym symbol{};
+    char name[16] = {};
+  } file;
+  const std::string head = program_with_note("", 0);
+  std::memcpy(&file.header, head.data(), sizeof file.header);
+  file.header.e_shoff = sizeof file.header + sizeof file.segment;
+  file.header.e_shentsize = sizeof file.sections[0];
+  file.header.e_shnum = 2;
+  file.segment.p_type = PT_INTERP;
+  file.sections[0].sh_type = SHT_DYNSYM;
+  file.sections[0].sh_offset = file.header.e_shoff + sizeof file.sections;
+  file.sections[0].sh_size = sizeof file.symbol;
+  file.sections[0].sh_link = 1;
+  file.sections[1].sh_offset = file.sections[0].sh_offset + sizeof file.symbol;
+  file.symbol.st_shndx = section;
+  std::memcpy(file.name, name.data(), name.size());
+  return {reinterpret_cast<const char*>(&file), sizeof file};
+}
+
+using DynamicProgram = support::TestFolder;
+
+TEST_F(DynamicProgram, ItsOwnMallocComesFirst) {
+  const auto effect_of = [&](std::string_view name, Elf64_Section section) {
+    support::write_file(path("program"), program_with_symbol(name, section));
+    return effect_of_preload(path("program"), "/no/such/library.so");
+  };
+  EXPECT_EQ(effect_of("malloc", 1), preload_effect::ignored_own_malloc);
+  EXPECT_EQ(effect_of("malloc", SHN_UNDEF), preload_effect::works);
+  EXPECT_EQ(effect_of("malloc_trim", 1), preload_effect::works);
+  EXPECT_NE(describe(preload_effect::ignored_own_malloc).find("malloc of its own"),
+            std::string::npos);
+}
+
 // ---- rounds ------------------------------------------------------------------------------------
 
 TEST(SampleStatistics, AreTheSameForEveryOrderOfTheSamples) {
