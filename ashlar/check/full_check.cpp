@@ -47,6 +47,14 @@ void* full_check::made(void* block, std::size_t block_bytes, std::size_t size,
 
 full_check::freed_result full_check::freed(void* address, const char* call) noexcept {
   const deed end = deed_now(call, options_.stack_depth);
+  const char* made_by = nullptr;
+  const freed_result result = freed(address, call, end, families::unknown, made_by);
+  return made_by == nullptr ? result
+                            : freed(address, call, end, families_here(made_by, call), made_by);
+}
+
+full_check::freed_result full_check::freed(void* address, const char* call, const deed& end,
+                                           families known, const char*& made_by) noexcept {
   const std::lock_guard guard(mutex_);
   block_record* const r = records_.find(address);
   if (r == nullptr) return {};
@@ -59,8 +67,11 @@ full_check::freed_result full_check::freed(void* address, const char* call) noex
     r->freed = end;  // its record stays
     return dropped;
   }
-  if (!are_of_one_family(r->made.call, call)) {
-    fail(fault_kind::mismatched_call, *r, address, call);
+  if (known != families::not_told_apart && !are_of_one_family(r->made.call, call)) {
+    if (known == families::unknown)
+      made_by = r->made.call;
+    else
+      fail(fault_kind::mismatched_call, *r, address, call);
     return dropped;
   }
   r->freed = end;

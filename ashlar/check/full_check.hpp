@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include <ashlar/check/block_records.hpp>
+#include <ashlar/check/misuse_report.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/os/sanitizer.hpp>
@@ -141,6 +142,10 @@ class full_check {
 
  private:
   friend struct watch_layout;  // tells where the members are
+  /// As the public one, where it is `known` whether families are told apart. If that is not known
+  /// and matters, nothing has changed, and `made_by` says who made the block.
+  freed_result freed(void* address, const char* call, const deed& end, families known,
+                     const char*& made_by) noexcept;
   /// Effects: tells the fault. Requires: the lock, which is open meanwhile.
   void fail(fault_kind kind, const block_record& r, const void* address, const char* call) noexcept;
   /// Effects: a fault if the block is spoilt and that was not told yet. Returns: whether it was

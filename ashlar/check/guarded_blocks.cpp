@@ -197,14 +197,20 @@ void guarded_blocks::free(void* address, const char* call) noexcept {
   const deed end = deed_now(call, options_.stack_depth);
   block_record* r = nullptr;
   bool is_whole = false;
-  {
+  const char* made_by = nullptr;
+  for (families known = families::unknown; r == nullptr;) {
+    if (made_by != nullptr) known = families_here(made_by, call);
     const std::lock_guard guard(mutex_);
-    r = expect_live(address, call);
-    if (r == nullptr) return;
-    is_whole = expect_untouched(*r, call);
-    if (!is_live(*r)) return;  // freed by another thread while that was told
-    if (is_whole && !are_of_one_family(r->made.call, call))
-      return fail(fault_kind::mismatched_call, *r, address, call);
+    block_record* const found = expect_live(address, call);
+    if (found == nullptr) return;
+    is_whole = expect_untouched(*found, call);
+    if (!is_live(*found)) return;  // freed by another thread while that was told
+    made_by = found->made.call;
+    const bool agree = !is_whole || are_of_one_family(made_by, call);
+    if (!agree && known == families::told_apart)
+      return fail(fault_kind::mismatched_call, *found, address, call);
+    if (!agree && known == families::unknown) continue;
+    r = found;
     r->freed = end;
     ++counts_.freed;
     counts_.page_bytes -= r->block_bytes;

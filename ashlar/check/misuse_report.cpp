@@ -60,8 +60,12 @@ spoilt find_spoilt(const block_record& block, bool is_filled) noexcept {
 
 bool are_of_one_family(const char* made_by, const char* freed_by) noexcept {
   const call_family a = family_of(made_by), b = family_of(freed_by);
-  return a == call_family::any || b == call_family::any || a == b ||
-         ((a == call_family::c || b == call_family::c) && os::has_foreign_operators());
+  return a == call_family::any || b == call_family::any || a == b;
+}
+
+families families_here(const char* made_by, const char* freed_by) noexcept {
+  const bool of_c = family_of(made_by) == call_family::c || family_of(freed_by) == call_family::c;
+  return of_c && os::has_foreign_operators() ? families::not_told_apart : families::told_apart;
 }
 
 bool is_of_cxx(const char* call) noexcept {

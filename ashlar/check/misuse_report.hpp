@@ -33,9 +33,14 @@ struct spoilt {
 [[nodiscard]] spoilt find_spoilt(const block_record& block, bool is_filled) noexcept;
 
 /// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete,
-/// new[] and delete[]; what is in no family may free all. Where a module has operators of its own,
-/// new and malloc are not told apart.
+/// new[] and delete[]; what is in no family may free all.
 [[nodiscard]] bool are_of_one_family(const char* made_by, const char* freed_by) noexcept;
+
+/// Whether this process tells the families of two calls apart; `unknown` until somebody asks.
+enum class families : std::uint8_t { unknown, told_apart, not_told_apart };
+/// Returns: of two calls that are not of one family: not where one is malloc's and a module has
+/// operators of its own. Requires: the caller has no lock, since this takes the loader's.
+[[nodiscard]] families families_here(const char* made_by, const char* freed_by) noexcept;
 
 /// Returns: whether `call` is of new or delete, whose sizes the program has to say right when it
 /// says them.

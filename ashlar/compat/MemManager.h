@@ -10,7 +10,7 @@
 //     foreign address, a double free and objects still there at the end are ashlar_fault.
 //   - The object is small: no MaxSize pointers are inside. A slot is sizeof(T), and has a link of
 //     four bytes elsewhere. With check::none the link is in the free slot, which has at least a
-//     pointer's size then; so it has where a sanitizer looks on.
+//     pointer's size then, as in builds with a sanitizer.
 //   - `new (pool) T` works for every T. A class with operators of its own, such as
 //     operator new(std::size_t, MemManager<Dummy>&), uses those. pool.create() and pool.destroy()
 //     (pool/object_face.hpp) need no operator at all.

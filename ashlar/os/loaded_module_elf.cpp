@@ -123,9 +123,10 @@ bool defines(const dl_phdr_info& module, const ElfW(Phdr) & dynamic, const char*
          });
 }
 
-/// Returns: whether the module is one of the C++ libraries that come with compilers.
+/// Returns: whether the module is one of the C++ libraries that come with compilers, or ours.
 bool is_cxx_library(const dl_phdr_info& module) noexcept {
-  for (const char* name : {"libstdc++.so", "libc++.so", "libc++abi.so", "libcxxrt.so"})
+  for (const char* name :
+       {"libstdc++.so", "libc++.so", "libc++abi.so", "libcxxrt.so", "/libashlar"})
     if (module.dlpi_name != nullptr && std::strstr(module.dlpi_name, name) != nullptr) return true;
   return false;
 }

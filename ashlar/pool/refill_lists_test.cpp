@@ -15,17 +15,13 @@ struct ledger {
   std::size_t budget = SIZE_MAX;
   std::size_t given = 0;
   std::size_t pieces = 0;
-  std::size_t refused = 0;
   std::vector<std::size_t> sizes;
 };
 struct ledger_source {
   ledger* book;
   void* allocate(std::size_t size, std::size_t alignment) noexcept {
     const std::lock_guard guard(book->mutex);
-    if (size > book->budget - book->given || size > SIZE_MAX / 2) {
-      ++book->refused;
-      return nullptr;
-    }
+    if (size > book->budget - book->given || size > SIZE_MAX / 2) return nullptr;
     void* const p = std::aligned_alloc(std::max(alignment, sizeof(void*)),
                                        align_up(size, std::max(alignment, sizeof(void*))));
     if (p == nullptr) return nullptr;

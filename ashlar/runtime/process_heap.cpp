@@ -129,8 +129,10 @@ bool expect_served(const void* block, std::size_t size, std::size_t alignment,
   const front by = front_behind(front::sampled, block);
   if constexpr (!is_drop_in)
     if (by == front::sanitizer) return true;
+  // Before the look: a fault of a hardened block looks by itself.
+  const std::size_t hardened = by == front::hardened ? hardened_size(block, call) : 0;
   const look at;
-  const std::size_t asked = by == front::hardened   ? hardened_size(block, call)
+  const std::size_t asked = by == front::hardened   ? hardened
                             : by == front::reserved ? detail::full_check::unknown
                                                     : watched_calls().size_asked(block, call);
   if (asked == detail::full_check::none) return false;

@@ -92,12 +92,14 @@ void settle_noted() noexcept {
   const scopes_paused others;  // another thread has freed these
   reserve.for_each_noted(
       [](void* block, const char* call) {
-        if (is_cleared_call(call))
-          plain_calls::give(block, call);
-        else
-          deallocate_slow(block, call);
+        if (!is_cleared_call(call)) return deallocate_slow(block, call);
+        const visit here;
+        plain_calls::give(block, call);
       },
-      [](process_heap::cache* ended) { the_heap.detach(ended); });
+      [](process_heap::cache* ended) {
+        const visit here;
+        the_heap.detach(ended);
+      });
 }
 namespace {
 

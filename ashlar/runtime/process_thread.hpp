@@ -54,8 +54,8 @@ extern fork_gate gate;
 extern reserve_heap reserve;
 inline constexpr unsigned pause_beside_fork_us = 50;
 
-/// The calling thread inside the process heap. It is not while another thread forks: then the
-/// reserve serves.
+/// The calling thread inside the process heap. It is not while another thread forks, or in a signal
+/// handler that interrupted it inside: then the reserve serves.
 class visit {
  public:
   visit() noexcept : inside_(gate.enter(self.pass)) {}
@@ -91,8 +91,8 @@ class look {
          (self.own == nullptr || self.own->tops.tables.class_of(block) == 0) &&
          reserve.contains(block);
 }
-/// Effects: a block of the heap is freed after the fork that keeps the thread out. In a child whose
-/// heap is lost there is no later.
+/// Effects: a block of the heap is freed after what keeps the thread out: a fork, or the handler
+/// that it is in; then at the next fork or trim. In a child whose heap is lost there is no later.
 inline void free_after_fork(void* block, const char* call) noexcept {
   if (!gate.is_lost()) reserve.free_later(block, call);
 }

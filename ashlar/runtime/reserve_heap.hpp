@@ -1,5 +1,5 @@
 // runtime/reserve_heap.hpp: serves the threads that need the process heap while another thread
-// forks.
+// forks, and signal handlers that interrupted a call of their own thread inside.
 // Layer: runtime.
 //
 //   allocate  -->  a heap of its own, made at the first need; no fork takes its locks

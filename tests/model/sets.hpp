@@ -18,7 +18,8 @@ using ashlar_test::test_source_ref;
 /// A source that has an end at times; all is back when it ends.
 struct limited_source : ashlar_test::test_source {
   explicit limited_source(draw d) {
-    if (d.one_in(3)) bytes_allowed = d.below(1 << 19);
+    if (d.one_in(3))
+      bytes_allowed = std::size_t{1} << d.below(20);  // short of memory more often than not
   }
   ~limited_source() { REQUIRE(pieces.empty() && wrong == 0); }
 };

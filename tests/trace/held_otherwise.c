@@ -59,13 +59,20 @@ int main(int count, char** words) {
     waitpid(child, NULL, 0);
   } else if (strcmp(what, "shared") == 0) {
     memset(map(40 * mib), 1, 40 * mib);
+    int ready[2], end[2];
+    char byte = 0;
+    if (pipe(ready) != 0 || pipe(end) != 0) return 1;
     for (int i = 0; i < 2; ++i) {
       if (fork() != 0) continue;
+      close(end[1]);
       free(malloc(100));
       memset(map(10 * mib), 1, 10 * mib);
-      usleep(300000);
-      exit(0);
+      exit(write(ready[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 0 ? 0 : 1);
     }
+    for (int i = 0; i < 2; ++i)
+      if (read(ready[0], &byte, 1) != 1) return 1;
+    usleep(1000000);  // all three have all of it
+    close(end[1]);
     while (wait(NULL) > 0) {
     }
   } else if (strcmp(what, "killed") == 0) {

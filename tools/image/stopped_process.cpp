@@ -171,7 +171,7 @@ void add_mappings(pid_t pid, memory_image& image) {
     counts.swapped += each.swapped;
     if (is_closed && is_private) counts.closed += each.anonymous + each.swapped;
   }
-  image.counts = counts;
+  if (counts.resident != 0) image.counts = counts;  // else the system counts nothing here
 }
 
 void add_auxiliary(pid_t pid, memory_image& image) {

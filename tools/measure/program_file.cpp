@@ -1,11 +1,15 @@
 // tools/measure/program_file.cpp. Layer: measure.
 #include "tools/measure/program_file.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -37,28 +41,30 @@ bool has_go_note(std::istream& file, std::uint64_t at) {
 // Whether the symbols that the loader looks up have a definition of malloc.
 template <class Section, class Symbol, class Header>
 bool defines_malloc(std::istream& file, const Header& header) {
-  const auto read_at = [&](std::uint64_t at, auto& to) {
+  const auto read_all = [&](std::uint64_t at, void* to, std::size_t bytes) {
     file.clear();
     file.seekg(static_cast<std::streamoff>(at));
-    return static_cast<bool>(file.read(reinterpret_cast<char*>(&to), sizeof to));
+    return static_cast<bool>(
+        file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)));
   };
   const auto read_section = [&](std::uint64_t number, Section& section) {
-    return read_at(header.e_shoff + number * header.e_shentsize, section);
+    return read_all(header.e_shoff + number * header.e_shentsize, &section, sizeof section);
   };
   Section symbols{}, names{};
   for (unsigned i = 0; i < header.e_shnum && symbols.sh_type != SHT_DYNSYM; ++i)
     if (!read_section(i, symbols)) return false;
   if (symbols.sh_type != SHT_DYNSYM || !read_section(symbols.sh_link, names)) return false;
-  constexpr char wanted[] = "malloc";
-  for (std::uint64_t at = 0; at + sizeof(Symbol) <= symbols.sh_size; at += sizeof(Symbol)) {
-    Symbol symbol{};
-    char name[sizeof wanted] = {};
-    if (!read_at(symbols.sh_offset + at, symbol)) return false;
-    if (symbol.st_shndx != SHN_UNDEF && read_at(names.sh_offset + symbol.st_name, name) &&
-        std::memcmp(name, wanted, sizeof wanted) == 0)
-      return true;
-  }
-  return false;
+  constexpr std::uint64_t most = 64 << 20;
+  if (symbols.sh_size > most || names.sh_size > most) return false;
+  std::vector<Symbol> all(symbols.sh_size / sizeof(Symbol));
+  std::string text(names.sh_size, '\0');
+  if (!read_all(symbols.sh_offset, all.data(), all.size() * sizeof(Symbol)) ||
+      !read_all(names.sh_offset, text.data(), text.size()))
+    return false;
+  return std::ranges::any_of(all, [&](const Symbol& symbol) {
+    return symbol.st_shndx != SHN_UNDEF && symbol.st_name < text.size() &&
+           std::string_view(text.c_str() + symbol.st_name) == "malloc";
+  });
 }
 
 template <class Header, class Segment, class Section, class Symbol>

@@ -374,6 +374,7 @@ std::string program_with_symbol(std::string_view name, Elf64_Section section) {
   file.sections[0].sh_size = sizeof file.symbol;
   file.sections[0].sh_link = 1;
   file.sections[1].sh_offset = file.sections[0].sh_offset + sizeof file.symbol;
+  file.sections[1].sh_size = sizeof file.name;
   file.symbol.st_shndx = section;
   std::memcpy(file.name, name.data(), name.size());
   return {reinterpret_cast<const char*>(&file), sizeof file};

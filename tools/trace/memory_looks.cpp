@@ -91,9 +91,10 @@ void tree_looks::look(const std::vector<std::uint32_t>& pids, std::uint64_t resi
                       std::uint64_t time) {
   if (!looks_.is_due(resident)) return;
   looks_.take(resident, [&] {
-    memory_together now{time, pids.size(), 0, 0};
+    memory_together now{time, 0, 0, 0};
     for (const std::uint32_t pid : pids) {
       const std::string text = process_file(pid, "smaps_rollup").text();
+      now.processes += text.empty() ? 0 : 1;  // one may just have ended
       now.resident += kib_behind(text, "\nRss:") << 10;
       now.proportional += kib_behind(text, "\nPss:") << 10;
     }

@@ -7,8 +7,8 @@
 // The search is conservative, as a garbage collector's that knows no types is. A word points into a
 // block where its value is an address of the block. So a number that looks like such an address may
 // hide a leak. Where malloc is the C library's own, a block's last word may be the begin of what lies
-// behind it, to which malloc has a pointer: that is no root. A pointer that the program keeps in another form (compressed, in a file, in a
-// register alone) makes a block look unreachable.
+// behind it, to which malloc has a pointer: that is no root. A pointer that the program keeps in
+// another form (compressed, in a file, in a register alone) makes a block look unreachable.
 #pragma once
 
 #include <array>

@@ -91,10 +91,14 @@ constexpr const char* did_not_exit =
 std::vector<trace::address_range> data_of_heap(pid_t pid) {
   const auto mappings = trace::mappings_of(pid).value_or(std::vector<trace::process_mapping>());
   const bool is_on_ashlar = std::ranges::any_of(mappings, [](const trace::process_mapping& m) {
-    return m.path.find("/libashlar-malloc.so") != std::string::npos;
+    return m.path.find("/libashlar-malloc") != std::string::npos;
   });
   if (!is_on_ashlar) return {};
-  return inspect::read_heaps(image::copy_process(pid).image).own;
+  try {
+    return inspect::read_heaps(image::copy_process(pid).image).own;
+  } catch (const std::exception&) {
+    return {};  // another traces it, say: what the heap's own data leads to is then not told as lost
+  }
 }
 
 // The memory of a process that exits, without the data of its heap.
