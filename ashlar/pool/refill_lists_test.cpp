@@ -230,7 +230,7 @@ struct counted_lock {
   void unlock() noexcept {}
 };
 
-TEST(RefillLists, a_miss_takes_the_lock_and_among_threads_every_call_does) {
+TEST_F(RefillLists, a_miss_takes_the_lock_and_among_threads_every_call_does) {
   ledger book;
   refill_lists<ledger_source, 128, 8, counted_lock> pool(ledger_source{&book});
   pool.deallocate(pool.try_allocate(8), 8);
