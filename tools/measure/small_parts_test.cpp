@@ -151,8 +151,8 @@ TEST(ProgramFile, ElfIsToldFromOtherFiles) {
   EXPECT_TRUE(own->has_interpreter);
   EXPECT_FALSE(read_elf_kind("/proc/self/status"));
   EXPECT_FALSE(read_elf_kind("/"));
-  EXPECT_EQ(effect_of_preload(own_executable(), find_shared_library("libc.so.6")),
-            preload_effect::works);
+  // Not of this program: built with a sanitizer it has a malloc of its own.
+  EXPECT_EQ(effect_of_preload("/bin/sh", find_shared_library("libc.so.6")), preload_effect::works);
 }
 
 // ---- child_process -----------------------------------------------------------------------------
