@@ -6,12 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <unistd.h>
-
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/dropin/export.hpp>
 #include <ashlar/os/call_filter.hpp>
+#include <ashlar/os/last_words.hpp>
 #include <ashlar/os/path_pattern.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/runtime/process_heap.hpp>
@@ -21,11 +20,9 @@
 namespace {
 
 void complain(const char* variable, const char* path, const char* why) {
-  // As runtime/sampling.cpp: standard error may be a file, to which a sandbox may write nothing.
-  if (ashlar::os::has_new_call_filter()) return;
   ashlar::line_writer<512> line;
   line << "ashlar: cannot write " << path << " (" << variable << "): " << why << "\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  ashlar::os::write_remark(line.data(), line.size());
 }
 
 using writer = int (*)(std::FILE*, ashlar_stats_format);

@@ -43,8 +43,8 @@ static_assert(mark_distance * sizeof(void*) % 4096 >= 1024 &&
               "a slot and the address of its mark are aliases, or nearly");
 
 /// Returns: the top of stack `c`. Its address is in a register before it is used: a processor may
-/// guess that a load finds what a store has just written before it knows both addresses, and Intel's
-/// do where neither names an index. A free's is known last, behind the class of the block that the
+/// guess that a load finds what a store has just written before it knows both addresses. Intel's do
+/// where neither names an index. A free's is known last, behind the class of the block that the
 /// malloc before has popped. Each empty asm hides a value, so that no compiler names an index.
 [[nodiscard]] ASHLAR_HOT void**& top_of(cache_tops& tops, class_index c) noexcept {
   std::size_t number = c;

@@ -18,17 +18,22 @@
 namespace ashlar::os {
 namespace {
 
-/// Effects: the one signal of the set does not wait for the thread any more, if it did.
-void take_pending(const sigset_t& signal) noexcept {
+/// What a write may cause: of a pipe without a reader, and of a file that may not grow so long.
+constexpr int signals_of_writes[] = {SIGPIPE, SIGXFSZ};
+
+/// Effects: the signal does not wait for the thread any more, if it did.
+void take_pending(int signal) noexcept {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
 #if defined(__APPLE__)  // it has no sigtimedwait
   sigset_t pending;
   sigemptyset(&pending);
   int number = 0;
-  if (::sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1)
-    ::sigwait(&signal, &number);
+  if (::sigpending(&pending) == 0 && sigismember(&pending, signal) == 1) ::sigwait(&one, &number);
 #else
   constexpr timespec at_once = {};
-  while (::sigtimedwait(&signal, nullptr, &at_once) < 0 && errno == EINTR) {
+  while (::sigtimedwait(&one, nullptr, &at_once) < 0 && errno == EINTR) {
   }
 #endif
 }
@@ -41,17 +46,17 @@ class quiet_writing {
   quiet_writing() noexcept : saved_(errno) {
     ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before_);
     if (is_sandboxed_) return;
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigemptyset(&pending);
-    ::sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    ::pthread_sigmask(SIG_BLOCK, &pipe_, &mask_before_);
+    sigemptyset(&pending_before_);
+    ::sigpending(&pending_before_);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (const int signal : signals_of_writes) sigaddset(&blocked, signal);
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &mask_before_);
   }
   ~quiet_writing() {
     if (!is_sandboxed_) {
-      if (!was_pending_) take_pending(pipe_);
+      for (const int signal : signals_of_writes)
+        if (sigismember(&pending_before_, signal) != 1) take_pending(signal);
       ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
     }
     ::pthread_setcancelstate(cancel_before_, nullptr);
@@ -65,8 +70,7 @@ class quiet_writing {
   int saved_;
   bool is_sandboxed_ = has_new_call_filter();
   int cancel_before_ = 0;
-  bool was_pending_ = false;
-  sigset_t pipe_;
+  sigset_t pending_before_;
   sigset_t mask_before_;
 };
 

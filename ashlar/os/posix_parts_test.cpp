@@ -3,6 +3,10 @@
 
 #include <tests/support/test_headers.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <ashlar/os/last_words.hpp>
 #include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/path_pattern.hpp>
 #include <ashlar/os/replaced_file.hpp>
@@ -148,6 +152,22 @@ TEST(PathPattern, HasPlacesForTwoNumbers) {
   EXPECT_TRUE(expand_path("abc", path.data(), 4));
   EXPECT_TRUE(ashlar::os::has_place("x%p", 'p'));
   EXPECT_FALSE(ashlar::os::has_place("x%np", 'p'));
+}
+
+// ---- last_words --------------------------------------------------------------------------------
+
+/// Effects: ends with 0 if an attempt to write to a file that may not grow is an error.
+[[noreturn]] void append_beyond_the_limit() {
+  const rlimit none{0, 0};
+  const bool limited = ::setrlimit(RLIMIT_FSIZE, &none) == 0;
+  const std::string path = testing::TempDir() + "last_words." + std::to_string(::getpid());
+  const bool refused = ashlar::os::append_to_file(path.c_str(), "x", 1) == EFBIG;
+  ::unlink(path.c_str());
+  ::_exit(limited && refused ? 0 : 1);
+}
+
+TEST(LastWordsDeathTest, AFileThatMayGrowNoMoreIsAnErrorAndNoSignal) {
+  EXPECT_EXIT(append_beyond_the_limit(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

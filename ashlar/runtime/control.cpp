@@ -149,7 +149,7 @@ void control::complain(const os::control_socket::opening& result) const noexcept
   line << "ashlar: cannot open the control socket " << std::string_view(socket_.path())
        << " (ASHLAR_CONTROL): " << result.why;
   line.end_line();
-  os::write_to_stderr(line.data(), line.size());
+  os::write_remark(line.data(), line.size());
 }
 
 }  // namespace ashlar::runtime

@@ -91,7 +91,7 @@ void memory_limit::set(std::uint64_t bytes) noexcept {
   line << "ashlar: the limit of " << bytes << " bytes is below the " << held
        << " bytes that the heap holds: it gets no more until it holds less";
   line.end_line();
-  os::write_to_stderr(line.data(), line.size());
+  os::write_remark(line.data(), line.size());
 }
 
 void memory_limit::call_back(function call, void* argument, unsigned percent) noexcept {

@@ -121,8 +121,6 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
 // ---- files --------------------------------------------------------------------------------------
 
 void complain(const char* path, int error) noexcept {
-  // Standard error may be a file, and a sandbox's limit of files ends who writes to one (sshd).
-  if (os::has_new_call_filter()) return;
   say_once(the.has_complained, "ashlar: cannot write ",
            std::string_view(path, ::strnlen(path, 300)),
            " (ASHLAR_SAMPLE_FILE): ", os::describe_error(error));

@@ -17,7 +17,7 @@ void say_once(std::atomic<detail::exchangeable<bool>>& was_said, const Parts&...
   line_writer<512> line;
   (line << ... << parts);
   line.end_line();
-  os::write_to_stderr(line.data(), line.size());
+  os::write_remark(line.data(), line.size());
 }
 
 }  // namespace ashlar::runtime
