@@ -67,7 +67,9 @@ class control_socket {
   static constexpr std::size_t path_max = 108;  // a socket's address has no more
 
   [[nodiscard]] opening choose_path(const control_place& at) noexcept;
-  [[nodiscard]] opening bind_name() noexcept;
+  [[nodiscard]] opening listen_at_name() noexcept;
+  /// Effects: the socket at `before` gets its path, unless a process listens there.
+  [[nodiscard]] opening give_name(const char* before) noexcept;
 
   char path_[path_max] = {};
   std::uint64_t device_ = 0, file_ = 0;  ///< what the name led to

@@ -134,7 +134,7 @@ void remove_left_over(const char* own) noexcept {
   while (const dirent* const each = ::readdir(folder)) {
     char* end = nullptr;
     const long pid = std::strtol(each->d_name, &end, 10);
-    if (pid <= 0 || std::strcmp(end, protocol::name_end) != 0) continue;
+    if (pid <= 0 || !std::string_view(end).starts_with(protocol::name_end)) continue;
     text_writer name(path + folder_bytes, sizeof path - folder_bytes - 1);
     name << each->d_name;
     path[folder_bytes + name.size()] = '\0';
@@ -276,13 +276,14 @@ int wait_ms(const client* clients) noexcept {
   return until <= now ? 0 : static_cast<int>((until - now) / 1'000'000 + 1);
 }
 
+constexpr const char* too_long = "the path is too long for a socket: 106 bytes are the most";
+
 }  // namespace
 
 control_socket::opening control_socket::choose_path(const control_place& at) noexcept {
   const auto put = [this](const char* pattern) {
     return expand_path(pattern, path_, sizeof path_) ? 0 : ENAMETOOLONG;
   };
-  constexpr const char* too_long = "the path is too long for a socket: 107 bytes are the most";
   if (at.pattern != nullptr) {
     char with_number[path_max];
     text_writer text(with_number, sizeof with_number);
@@ -312,31 +313,45 @@ control_socket::opening control_socket::choose_path(const control_place& at) noe
   return why == nullptr ? opening{} : opening{EACCES, why};
 }
 
-control_socket::opening control_socket::bind_name() noexcept {
-  const sockaddr_un address = address_of(path_);
-  const auto bind_it = [&] {
-    return ::bind(listener_, as_address(address), sizeof address) == 0 ? 0 : errno;
-  };
-  int error = bind_it();
-  if (error == EADDRINUSE) {
-    struct stat there{};
-    if (::lstat(path_, &there) == 0 && !S_ISSOCK(there.st_mode))
+control_socket::opening control_socket::listen_at_name() noexcept {
+  // The socket has another name until it listens, so nobody finds one that refuses its clients.
+  char before[path_max];
+  text_writer text(before, sizeof before);
+  text << path_ << "~";
+  if (text.size() == sizeof before) return {ENAMETOOLONG, too_long};
+  before[text.size()] = '\0';
+  ::unlink(before);
+  const sockaddr_un address = address_of(before);
+  if (::bind(listener_, as_address(address), sizeof address) != 0)
+    return {errno, describe_error(errno)};
+  struct stat own{};
+  opening result;
+  if (::listen(listener_, 64) != 0 || ::lstat(before, &own) != 0)
+    result = {errno, describe_error(errno)};
+  else
+    result = give_name(before);
+  ::unlink(before);
+  device_ = own.st_dev;
+  file_ = own.st_ino;
+  is_named_.store(result.error == 0, std::memory_order_release);
+  return result;
+}
+
+control_socket::opening control_socket::give_name(const char* before) noexcept {
+  if (::link(before, path_) == 0) return {};
+  struct stat there{};
+  if (errno == EEXIST && ::lstat(path_, &there) == 0) {
+    if (!S_ISSOCK(there.st_mode))
       return {EEXIST, "a file is there that is no socket: name another path"};
-    const pid_t other = listener_at(address);
+    const pid_t other = listener_at(address_of(path_));
     // Another copy of the library in this process has opened it: that is what was wanted.
     if (other == ::getpid()) return {EADDRINUSE, nullptr};
     if (other != 0)
       return {EADDRINUSE, "another process has it: %p in the path becomes the process's number"};
-    if (::unlink(path_) == 0) error = bind_it();
   }
-  if (error != 0) return {error, describe_error(error)};
-  struct stat own{};
-  if (::lstat(path_, &own) == 0) {
-    device_ = own.st_dev;
-    file_ = own.st_ino;
-    is_named_.store(true, std::memory_order_release);
-  }
-  return {};
+  // A dead process has left it, or the system makes no second name here.
+  if (::rename(before, path_) == 0) return {};
+  return {errno, describe_error(errno)};
 }
 
 control_socket::opening control_socket::open(const control_place& at) noexcept {
@@ -355,13 +370,8 @@ control_socket::opening control_socket::open(const control_place& at) noexcept {
   if (listener_ < 0 || bell_ < 0) return {errno, describe_error(errno)};
   // The name gets these rights; the mask of the process is not touched.
   if (::fchmod(listener_, 0600) != 0) return {errno, describe_error(errno)};
-  result = bind_name();
-  if (result.error != 0) return result;
-  if (::listen(listener_, 64) != 0) {
-    result = {errno, describe_error(errno)};
-    remove_name();
-  }
-  if (at.pattern == nullptr) remove_left_over(path_);
+  result = listen_at_name();
+  if (result.error == 0 && at.pattern == nullptr) remove_left_over(path_);
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -157,6 +158,18 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
+std::atomic<int> listen_delay_ms{0};
+
+}  // namespace
+
+/// The system's, later.
+extern "C" int listen(int file, int backlog) noexcept {
+  ::poll(nullptr, 0, listen_delay_ms);
+  return static_cast<int>(::syscall(SYS_listen, file, backlog));
+}
+
+namespace {
+
 /// A socket that a thread serves, in a folder of the test's own.
 class ControlSocket : public testing::Test {
  protected:
@@ -267,6 +280,17 @@ TEST_F(ControlSocket, TheNameIsGoneAfterTheEndAndComesAgain) {
     stop();
     EXPECT_NE(::access(path.c_str(), F_OK), 0);
   }
+}
+
+TEST_F(ControlSocket, ANameThatIsThereListens) {
+  listen_delay_ms = 10;
+  std::thread client([this] {
+    while (::access(path.c_str(), F_OK) != 0) std::this_thread::yield();
+    ::close(connected());
+  });
+  EXPECT_EQ(start(), 0);
+  client.join();
+  listen_delay_ms = 0;
 }
 
 TEST_F(ControlSocket, ANameThatIsAnothersStays) {
