@@ -359,13 +359,13 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Effects: beside each of `count` blocks stands its mark. As `mark_at`, two blocks at a time on
   /// processors that can: a batch is long, and this is most of what it costs.
   void note_marks(const cache& own, class_index c, void** slots, std::size_t count) noexcept {
-    using words [[gnu::vector_size(16), gnu::aligned(alignof(void*)), gnu::may_alias]] =
-        std::uintptr_t;
-    constexpr std::size_t at_once = sizeof(words) / sizeof(void*);
+    using words = detail::address_pair;
+    constexpr std::size_t at_once = 2;
     const detail::block_tables tables = own.tops.tables;
     const unsigned shift = classes::mark_shift(c);
     std::size_t i = 0;
     if (this->pages().has_one_range()) [[likely]] {
+#pragma GCC unroll 4
       for (; i + at_once <= count; i += at_once)
         *reinterpret_cast<words*>(&detail::mark_beside(slots + i)) =
             ((*reinterpret_cast<const words*>(slots + i) - tables.origin) >> shift) + tables.marks;

@@ -46,6 +46,11 @@ enum class batch_start : std::uint8_t {
   return 0;
 }
 
+/// Two addresses at a time: batches are long.
+using address_pair
+    [[gnu::vector_size(2 * sizeof(void*)), gnu::aligned(alignof(void*)), gnu::may_alias]] =
+        std::uintptr_t;
+
 /// Effects: takes up to `count` blocks from word `w` of the bitmap up, lowest addresses first, and
 /// writes them to out[-1], out[-2], ...: downwards, because a cache is a stack, so the lowest is
 /// handed out first. No free block between the lowest and the highest of them is left. Returns: how
@@ -61,9 +66,11 @@ inline std::size_t take_blocks(run& slab, const slab_shape& shape, char* base, v
     char* const first = base + std::size_t{w} * 64 * size;
     if (bits == ~std::uint64_t{0} && left >= 64) {
       // A whole word, as every word of a fresh slab is: no searching for bits.
-      for (std::size_t i = 0; i < 64; ++i)
-        out[-1 - static_cast<std::ptrdiff_t>(i)] = first + i * size;
-      out -= 64;
+      const auto lowest = reinterpret_cast<std::uintptr_t>(first);
+      address_pair next{lowest + size, lowest};
+#pragma GCC unroll 8
+      for (unsigned pair = 0; pair != 32; ++pair, next += 2 * size)
+        *reinterpret_cast<address_pair*>(out -= 2) = next;
       left -= 64;
       bits = 0;
     } else {
@@ -127,11 +134,19 @@ struct misused_block {
 [[nodiscard]] [[gnu::noinline]] inline std::size_t put_neighbours(
     run& slab, const slab_shape& shape, std::uint32_t index, void* const* blocks, std::size_t count,
     std::ptrdiff_t step) noexcept {
-  char* const first = static_cast<char*>(blocks[0]);
-  std::uint32_t length = 2;
   const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
   const std::size_t most = std::min(count, in_slab);
-  for (char* next = first + 2 * step; length < most && blocks[length] == next; next += step)
+  const auto size = static_cast<std::uintptr_t>(step);
+  std::uintptr_t next = reinterpret_cast<std::uintptr_t>(blocks[0]) + 2 * size;
+  std::uint32_t length = 2;
+  for (address_pair pair{next, next + size}, differing{}; length + 8 <= most; length += 8) {
+#pragma GCC unroll 4
+    for (unsigned i = 0; i != 8; i += 2, pair += 2 * size)
+      differing |= *reinterpret_cast<const address_pair*>(blocks + length + i) ^ pair;
+    if ((differing[0] | differing[1]) != 0) break;
+    next += 8 * size;
+  }
+  for (; length < most && reinterpret_cast<std::uintptr_t>(blocks[length]) == next; next += size)
     ++length;
   if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
   const std::uint32_t lowest = step > 0 ? index : index + 1 - length;

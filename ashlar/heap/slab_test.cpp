@@ -231,6 +231,34 @@ TEST(Slab, EveryStretchReportsItsFirstFreeBlock) {
   }
 }
 
+TEST(Slab, AStretchEndsAtTheFirstBlockThatIsNoNeighbour) {
+  constexpr class_index c = 17;
+  const slab_shape& shape = standard_classes.shapes[c];
+  const auto size = static_cast<std::ptrdiff_t>(shape.block_size);
+  for (const std::uint32_t index : {0u, 5u, 50u, 100u, shape.blocks - 8, shape.blocks - 1}) {
+    for (const std::ptrdiff_t step : {size, -size}) {
+      const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1;
+      for (std::size_t length = 1; length <= 40; ++length) {
+        slab_fixture f(c);
+        f.bits.assign(f.bits.size(), 0);
+        f.slab.free_blocks = 0;
+        // Neighbours by their addresses, also where these are beyond the slab.
+        std::vector<void*> blocks;
+        for (std::ptrdiff_t i = 0; i < 64; ++i)
+          blocks.push_back(
+              reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(f.base()) +
+                                      static_cast<std::uintptr_t>(index * size + i * step)));
+        blocks[length] = blocks[0];
+        misused_block bad;
+        const std::size_t put = put_stretch(f.slab, shape, f.base(), blocks.data(), 64, bad);
+        ASSERT_EQ(put, std::min(length, in_slab)) << index << ", " << length << ", " << step;
+        ASSERT_EQ(f.slab.free_blocks, put);
+        ASSERT_EQ(f.set_bits(), put);
+      }
+    }
+  }
+}
+
 TEST(Slab, RandomStretchesAgreeWithABitModel) {
   std::mt19937_64 random(3);
   for (const class_index c : {class_index{1}, class_index{4}, class_index{17}, class_index{30}}) {
