@@ -30,7 +30,7 @@ struct image_table {
 /// The layout of the heaps of one library. Offsets in parts are bytes from the begin of the
 /// structure that the comment names. A pointer is an address in the process.
 struct heap_image {
-  static constexpr std::uint32_t current_version = 2;
+  static constexpr std::uint32_t current_version = 3;
   static constexpr char right_magic[8] = {'a', 's', 'h', 'l', 'a', 'r', 'h', '1'};
   static constexpr std::uint32_t note_type = ASHLAR_NOTE_HEAP;
 
@@ -59,6 +59,8 @@ struct heap_image {
   std::uint32_t run_bytes;
   std::uint32_t shape_bytes;
   std::uint32_t central_bytes;
+  std::uint32_t stash_bytes;
+  std::uint32_t stashes;  ///< of each central
 
   /// Of a heap.
   struct heap_parts {
@@ -86,8 +88,12 @@ struct heap_image {
   } of_shape;
   /// Of a class's central.
   struct central_parts {
-    image_part stash, stashed, stash_capacity;
+    image_part stashes;
   } of_central;
+  /// Of a stash.
+  struct stash_parts {
+    image_part slots, count, capacity;
+  } of_stash;
   /// Of a thread's cache.
   struct cache_parts {
     image_part next, bottom_slot, capacity, slots, top;

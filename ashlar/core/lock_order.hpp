@@ -39,7 +39,7 @@ enum class lock_rank : std::uint8_t {
   caches,           ///< heap, one a heap, as all of heap: the lists of caches
   start,            ///< heap: that the heap starts, once
   slabs,            ///< heap: which slab the next look sees
-  central,          ///< heap, one a class: its stash and slabs
+  central,          ///< heap, one a class: its stashes and slabs
   purge,            ///< heap: that one thread purges
   pages,            ///< heap: runs of pages, ranges, and their figures
   pieces,           ///< runtime, one a heap instance: the pieces that its source gave

@@ -103,7 +103,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       const std::size_t half = (own.capacity[c] + 1u) / 2;
-      drop_first(own, c, give(c, own.first(c), half, call, left));
+      drop_first(own, c, give(c, own.first(c), half, call, left, resting_place::stash, own.side));
     }
     void** const slot = own.top(c)++;
     *slot = block;
@@ -257,6 +257,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     basic_heap& heap;
     cache* own;
 
+    [[nodiscard]] unsigned side() const noexcept { return own != nullptr ? own->side : 0; }
     [[nodiscard]] detail::resting_blocks all() const noexcept {
       return of_stacks([](class_index) { return true; });
     }
@@ -399,7 +400,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   void give_uncached(void* block, class_index c, const char* call, work& left, const cache* own,
                      resting_place to = resting_place::stash) noexcept {
     this->use_of(c).put_to_rest(block);
-    static_cast<void>(give(c, &block, 1, call, left, to));
+    static_cast<void>(give(c, &block, 1, call, left, to, own != nullptr ? own->side : 0));
     maintain(left, own);
   }
 
@@ -447,7 +448,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Effects: gives back blocks of stack `c` until `left` is spent. Returns: whether it is empty.
   bool flush_class(cache& own, class_index c, resting_place to, work& left) noexcept {
     if (const std::size_t count = own.count(c); count != 0)
-      drop_first(own, c, give(c, own.first(c), count, detail::earlier_free, left, to));
+      drop_first(own, c, give(c, own.first(c), count, detail::earlier_free, left, to, own.side));
     publish(own, c);  // hits may have emptied it since it was published
     return own.count(c) == 0;
   }

@@ -69,6 +69,7 @@ class cache_set {
       if (c == nullptr) return nullptr;
       c->start(tables);
     }
+    c->side = owned_ != nullptr && owned_->side == 0;
     link_first(owned_, *c);
     if (++count_ > 1 && !keys.are_in_use()) begin(keys);
     if (keys.are_in_use()) c->use_keys(keys);

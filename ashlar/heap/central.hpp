@@ -1,11 +1,12 @@
-// heap/central.hpp: what all threads share for one size class: its lock, its stash, its slabs.
+// heap/central.hpp: what all threads share for one size class: its lock, its stashes, its slabs.
 // Layer: heap.
 //
-//   thread caches <- batches -> stash (a stack of addresses) <- bits -> slabs <- runs -> page heap
+//   thread caches <- batches -> stashes (stacks of addresses) <- bits -> slabs <- runs -> page heap
 //
-// Blocks that come back wait in the stash and leave it as they came, whole batches by one memcpy: a
-// producer and a consumer never touch a bitmap. Only what the stash cannot hold is sorted back into
-// its slabs. Slabs with free blocks stand in lists by fullness. The fullest serves first, so that
+// Blocks that come back wait in a stash and leave it as they came, whole batches by one memcpy: a
+// producer and a consumer never touch a bitmap. Only what the stashes cannot hold is sorted back
+// into its slabs. There are two stashes, and each cache has a side: it uses that stash first. Else
+// threads that work at once would get each other's blocks, whose lines are in another processor. Slabs with free blocks stand in lists by fullness. The fullest serves first, so that
 // the emptier ones may become empty and leave. Free pages of the others leave alone.
 //
 // Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers), and
@@ -36,45 +37,96 @@ namespace ashlar::detail {
 /// What a fault names of a block that was freed long ago, nobody knows any more by which face.
 inline constexpr const char* earlier_free = is_drop_in ? "free" : "an earlier free";
 
+/// Blocks that came back and are not in their slabs: a stack of addresses.
+class block_stash {
+ public:
+  void place(void** slots, std::size_t capacity) noexcept {
+    slots_ = slots;
+    capacity_ = capacity;
+  }
+  /// Returns: its blocks, at some recent moment. Anyone may call it; all others need the lock.
+  [[nodiscard]] std::size_t count() const noexcept {
+    return count_.load(std::memory_order_relaxed);
+  }
+  /// Returns: the fewest blocks that it had since `watch`.
+  [[nodiscard]] std::size_t lowest() const noexcept { return lowest_; }
+  void watch() noexcept { lowest_ = count(); }
+  [[nodiscard]] void** at(std::size_t index) noexcept { return slots_ + index; }
+
+  /// Effects: the first blocks that have room are its own. Returns: how many.
+  [[nodiscard]] std::size_t give(void* const* blocks, std::size_t many) noexcept {
+    const std::size_t had = count(), done = std::min(many, capacity_ - had);
+    std::memcpy(at(had), blocks, done * sizeof(void*));
+    set(had + done);
+    return done;
+  }
+  /// Effects: up to `many` from its top go to out[-1], out[-2], ... Returns: how many.
+  [[nodiscard]] std::size_t take(void** out, std::size_t many) noexcept {
+    const std::size_t had = count(), got = std::min(many, had);
+    std::memcpy(out - got, at(had - got), got * sizeof(void*));
+    set(had - got);
+    lowest_ = std::min(lowest_, had - got);
+    return got;
+  }
+  /// Effects: the first `done` of the `many` blocks below the one at `end` have left it. As many
+  /// from the top take their place. Requires: done <= many <= end <= count().
+  void drop(std::size_t end, std::size_t many, std::size_t done) noexcept {
+    void** const begin = at(end - many);
+    std::memmove(begin, begin + done, (many - done) * sizeof(void*));
+    const std::size_t had = count(), moved = std::min(done, had - end);
+    std::memmove(at(end - done), at(had - moved), moved * sizeof(void*));
+    set(had - done);
+    lowest_ = std::min(lowest_, end - done);
+  }
+
+ private:
+  friend struct heap_layout;  // tells where the members are
+  void set(std::size_t count) noexcept { count_.store(count, std::memory_order_relaxed); }
+
+  void** slots_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t lowest_ = 0;
+  std::atomic<std::size_t> count_{0};  // written under the lock
+};
+
 template <address_space Space, class Mutex>
 class central {
  public:
   using pages = page_heap<Space, Mutex>;
   using lock_type = typename ranked<Mutex, lock_rank::central>::type;
 
+  static constexpr unsigned sides = 2;
+
   constexpr central() noexcept = default;
   central(const central&) = delete;
   central& operator=(const central&) = delete;
 
-  /// Requires: called once, first; `shape`, of class `c`, stays; `stash` has room for the capacity.
-  void place(class_index c, const slab_shape& shape, void** stash, std::size_t stash_capacity,
+  /// Requires: called once, first; `shape`, of class `c`, stays; `slots` are both stashes'.
+  void place(class_index c, const slab_shape& shape, void** slots, std::size_t stash_capacity,
              std::size_t steady_slabs = SIZE_MAX) noexcept {
     class_ = c;
     steady_slabs_ = shape.block_size <= page_size ? steady_slabs : SIZE_MAX;
     shape_ = &shape;
-    stash_ = stash;
-    stash_capacity_ = stash_capacity;
+    for (unsigned side = 0; side != sides; ++side)
+      stashes_[side].place(slots + side * stash_capacity, stash_capacity);
   }
 
-  /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... Where keys
+  /// Effects: takes up to `count` blocks, from one stash or from slabs, and writes them to out[-1],
+  /// out[-2], ... Where keys
   /// are in use, those that come from slabs get their marks and keys. Returns: how many; 0 when out
   /// of memory, or when it would take growth and that is refused. A batch from slabs begins at
   /// `start`, and is shorter when `left` is spent. A slab behind steady_slabs others is in memory.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
-                                 work& left,
-                                 batch_start start = batch_start::lowest_block) noexcept {
+                                 work& left, batch_start start = batch_start::lowest_block,
+                                 unsigned side = 0) noexcept {
     bool keyed = false;
     std::size_t got = 0;
     char* steady = nullptr;
     {
       const std::lock_guard guard(mutex_);
-      const std::size_t stashed = this->stashed();
-      got = std::min(count, stashed);
-      if (got != 0) {
-        std::memcpy(out - got, stash_ + (stashed - got), got * sizeof(void*));
-        set_stashed(stashed - got);
-        lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
-      } else {
+      got = stashes_[side].take(out, count);
+      if (got == 0) got = stashes_[1 - side].take(out, count);
+      if (got == 0) {
         keyed = page_heap.keys().are_in_use();  // not before it has the lock
         got = take_from_slabs(page_heap, out, keyed ? std::min(count, keyed_batch()) : count, g,
                               left, start, steady);
@@ -89,20 +141,17 @@ class central {
     return got;
   }
 
-  /// Effects: takes blocks back: what fits into the stash, and then others until `left` is spent,
+  /// Effects: takes blocks back: what fits into the stash of `side`, and then others until `left` is spent,
   /// one at least. A fault naming `call` for an address that is no block in use of this class: at
   /// once if it has to be sorted into its slab, else when it is. Where the process goes on after
   /// it, that address is dropped. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(pages& page_heap, void* const* blocks, std::size_t count,
-                                 const char* call, work& left) noexcept {
+                                 const char* call, work& left, unsigned side = 0) noexcept {
     misused_block bad;
     std::size_t done = 0;
     {
       const std::lock_guard guard(mutex_);
-      const std::size_t stashed = this->stashed();
-      done = std::min(count, stash_capacity_ - stashed);
-      std::memcpy(stash_ + stashed, blocks, done * sizeof(void*));
-      set_stashed(stashed + done);
+      done = stashes_[side].give(blocks, count);
       counts_.given += done;
       if (done != count && (done == 0 || left.is_left()))
         done += put_into_slabs(page_heap, blocks + done, count - done, bad, left);
@@ -124,40 +173,46 @@ class central {
     return done;
   }
 
-  /// Effects: sorts the stash back into the slabs, so that empty ones leave: what is in it now,
+  /// Effects: sorts the stashes back into the slabs, so that empty ones leave: what is in them now,
   /// from the top down, until `left` is spent, but `most` blocks at most. Between two pieces
-  /// (sorted_at_once) the lock is open, and others get blocks. Returns: how many have left it.
+  /// (sorted_at_once) the lock is open, and others get blocks. Returns: how many have left.
   std::size_t settle(pages& page_heap, work& left, std::size_t most = SIZE_MAX) noexcept {
-    most = std::min(most, stashed());
     std::size_t sorted = 0;
-    while (sorted < most && left.is_left()) {
-      misused_block bad;
-      {
-        const std::lock_guard guard(mutex_);
-        const std::size_t stashed = this->stashed();
-        const std::size_t piece = std::min({most - sorted, stashed, sorted_at_once});
-        if (piece == 0) break;
-        sorted += sort_back(page_heap, stashed, piece, bad, left);
+    for (block_stash& stash : stashes_) {
+      std::size_t wanted = std::min(most - sorted, stash.count());
+      while (wanted != 0 && left.is_left()) {
+        misused_block bad;
+        std::size_t piece = 0;
+        {
+          const std::lock_guard guard(mutex_);
+          piece = std::min({wanted, stash.count(), sorted_at_once});
+          if (piece == 0) break;
+          piece = sort_back(page_heap, stash, stash.count(), piece, bad, left);
+        }
+        wanted -= piece;
+        sorted += piece;
+        report(page_heap, bad, earlier_free);
       }
-      report(page_heap, bad, earlier_free);
     }
     return sorted;
   }
 
   /// Effects: sorts back what nobody has needed since the last call that came to its end: the
-  /// stash's bottom, below its lowest since. Returns: false where `left` was spent before.
+  /// stashes' bottoms, below their lowest since. Returns: false where `left` was spent before.
   bool settle_unused(pages& page_heap, work& left) noexcept {
     for (;;) {
       misused_block bad;
       {
         const std::lock_guard guard(mutex_);
-        if (lowest_stashed_ == 0) {
-          lowest_stashed_ = stashed();
+        const auto unused = std::find_if(stashes_, stashes_ + sides,
+                                         [](const block_stash& s) { return s.lowest() != 0; });
+        if (unused == stashes_ + sides) {
+          for (block_stash& stash : stashes_) stash.watch();
           return true;
         }
         if (!left.is_left()) return false;
-        static_cast<void>(sort_back(page_heap, lowest_stashed_,
-                                    std::min(lowest_stashed_, sorted_at_once), bad, left));
+        static_cast<void>(sort_back(page_heap, *unused, unused->lowest(),
+                                    std::min(unused->lowest(), sorted_at_once), bad, left));
       }
       report(page_heap, bad, earlier_free);
     }
@@ -246,9 +301,9 @@ class central {
     report(page_heap, bad, call);
   }
 
-  /// Returns: blocks in the stash, at some recent moment. Takes no lock.
+  /// Returns: blocks in the stashes, at some recent moment. Takes no lock.
   [[nodiscard]] std::size_t stashed() const noexcept {
-    return stashed_.load(std::memory_order_relaxed);
+    return stashes_[0].count() + stashes_[1].count();
   }
 
   [[nodiscard]] class_counts counts() noexcept {
@@ -292,7 +347,7 @@ class central {
  private:
   friend struct heap_layout;  // tells where the members are
   static constexpr std::size_t keyed_bytes_max = 16 * 1024;
-  /// So many blocks of a stash are sorted back while the lock is held.
+  /// So many blocks of stashes are sorted back while the lock is held.
   static constexpr std::size_t sorted_at_once = 128;
 
   // Lists 0..3 by quarters of free blocks, fullest first; a slab without any is on none.
@@ -408,22 +463,14 @@ class central {
                      .pool = page_heap.name()});
   }
 
-  void set_stashed(std::size_t count) noexcept { stashed_.store(count, std::memory_order_relaxed); }
-
-  /// Effects: sorts back some of the `count` blocks of the stash below the one at `end`, up to the
+  /// Effects: sorts back some of the `count` blocks of `stash` below the one at `end`, up to the
   /// first misuse, which is dropped and is `bad` then, or until `left` is spent. As many from the
   /// top take their place. Returns: how many left, not 0. Requires: the lock; 0 < count <= end.
-  [[nodiscard]] std::size_t sort_back(pages& page_heap, std::size_t end, std::size_t count,
-                                      misused_block& bad, work& left) noexcept {
-    const std::size_t stashed = this->stashed();
-    void** const begin = stash_ + (end - count);
-    const std::size_t done = put_into_slabs(page_heap, begin, count, bad, left);
-    std::memmove(begin, begin + done, (count - done) * sizeof(void*));
-    const std::size_t moved = std::min(done, stashed - end);
-    std::memmove(stash_ + (end - done), stash_ + (stashed - moved), moved * sizeof(void*));
+  [[nodiscard]] std::size_t sort_back(pages& page_heap, block_stash& stash, std::size_t end,
+                                      std::size_t count, misused_block& bad, work& left) noexcept {
+    const std::size_t done = put_into_slabs(page_heap, stash.at(end - count), count, bad, left);
     counts_.given -= done;  // put_into_slabs has counted those that were blocks once more
-    set_stashed(stashed - done);
-    lowest_stashed_ = std::min(lowest_stashed_, end - done);
+    stash.drop(end, count, done);
     return done;
   }
 
@@ -489,12 +536,9 @@ class central {
   lock_type mutex_;
   class_index class_ = 0;
   const slab_shape* shape_ = nullptr;
-  std::atomic<std::size_t> stashed_{0};  // written under the lock
-  std::size_t stash_capacity_ = 0;
   std::size_t steady_slabs_ = SIZE_MAX;
-  std::size_t absent_pages_ = 0;    // of the slabs: free pages that the system has
-  std::size_t lowest_stashed_ = 0;  // since the last settling
-  void** stash_ = nullptr;
+  std::size_t absent_pages_ = 0;  // of the slabs: free pages that the system has
+  block_stash stashes_[sides];
   run* lists_[fullness_lists] = {};
   class_counts counts_;
 };

@@ -40,6 +40,7 @@ enum class resting_place : bool { stash, slabs };
 
 /// What a caller without a cache can give back before the heap grows.
 struct no_cache {
+  [[nodiscard]] unsigned side() const noexcept { return 0; }
   [[nodiscard]] resting_blocks all() const noexcept { return {}; }
   [[nodiscard]] resting_blocks resting() const noexcept { return {}; }
   [[nodiscard]] std::size_t give_resting(std::uint32_t, work&) const noexcept { return 0; }
@@ -59,7 +60,7 @@ class central_set {
   central_set(const central_set&) = delete;
   central_set& operator=(const central_set&) = delete;
 
-  /// Effects: each class has its central, whose stash holds `stash_bytes` at most; slabs that are
+  /// Effects: each class has its central, whose stashes hold `stash_bytes` each at most; slabs that are
   /// made when it has `steady_slabs` are put into memory. Returns: false when memory was refused;
   /// it may be called again then.
   [[nodiscard]] bool start(sealable<Space>& space, std::size_t stash_bytes,
@@ -71,7 +72,7 @@ class central_set {
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
       centrals_[c].place(c, Classes::shape(c), stash, stash_capacity(c), steady_slabs);
-      stash += stash_capacity(c);
+      stash += central_type::sides * stash_capacity(c);
     }
     return true;
   }
@@ -111,7 +112,7 @@ class central_set {
       const auto end = align_up((first + used) * sizeof(void*), page_size);
       if (end != begin && !space.populate(static_cast<char*>(stashes_) + begin, end - begin))
         return false;
-      first += stash_capacity(c);
+      first += central_type::sides * stash_capacity(c);
     }
     return true;
   }
@@ -157,7 +158,7 @@ class central_set {
   [[nodiscard]] std::size_t stashes_bytes() const noexcept {
     std::size_t slots = 0;
     for (std::size_t c = 1; c < Classes::count(); ++c)
-      slots += stash_capacity(static_cast<class_index>(c));
+      slots += central_type::sides * stash_capacity(static_cast<class_index>(c));
     return align_up(slots * sizeof(void*), page_size);
   }
 

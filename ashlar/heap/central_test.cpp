@@ -37,25 +37,26 @@ struct fixture_with {
 
   fixture_with(class_index of_class, std::size_t stash_capacity,
                std::size_t steady_slabs = SIZE_MAX)
-      : size_class(of_class), stash(stash_capacity + 1) {
+      : size_class(of_class), stashes(central_type::sides * stash_capacity + 1) {
     EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
-    one.place(of_class, standard_classes.shapes[of_class], stash.data(), stash_capacity,
+    one.place(of_class, standard_classes.shapes[of_class], stashes.data(), stash_capacity,
               steady_slabs);
   }
 
   /// Returns: the blocks in the order in which a cache would hand them out.
-  std::vector<void*> take(std::size_t count, growth g = growth::allowed) {
+  std::vector<void*> take(std::size_t count, growth g = growth::allowed, unsigned side = 0) {
     std::vector<void*> out(count);
     work all = work::without_end();
-    const std::size_t got = one.take(*heap, out.data() + count, count, g, all);
+    const std::size_t got =
+        one.take(*heap, out.data() + count, count, g, all, batch_start::lowest_block, side);
     std::reverse(out.begin(), out.end());
     out.resize(got);
     return out;
   }
-  void give(const std::vector<void*>& blocks) {
+  void give(const std::vector<void*>& blocks, unsigned side = 0) {
     work all = work::without_end();
     for (std::size_t done = 0; done < blocks.size();)
-      done += one.give(*heap, blocks.data() + done, blocks.size() - done, "free", all);
+      done += one.give(*heap, blocks.data() + done, blocks.size() - done, "free", all, side);
   }
   void settle() {
     work all = work::without_end();
@@ -87,7 +88,7 @@ struct fixture_with {
   sealable<test_space> space;
   std::unique_ptr<page_heap<test_space, Mutex>> heap =
       std::make_unique<page_heap<test_space, Mutex>>(space);
-  std::vector<void*> stash;
+  std::vector<void*> stashes;
   central_type one;
 };
 using fixture = fixture_with<std::mutex>;
@@ -410,43 +411,51 @@ TEST(Central, SettlingTheUnusedKeepsWhatWasNeeded) {
   f.audit(40);
 }
 
-TEST(Central, RandomSettlingOfTheUnusedAgreesWithALowWaterMark) {
-  constexpr std::size_t capacity = 500;
+TEST(Central, RandomSettlingOfTheUnusedAgreesWithLowWaterMarks) {
+  constexpr std::size_t capacity = 250;
+  struct stack {
+    std::vector<void*> blocks;
+    std::size_t lowest = 0;
+
+    /// Piece by piece from the mark down, and the newest take their place.
+    void settle_unused() {
+      while (lowest != 0) {
+        const auto end = blocks.begin() + static_cast<std::ptrdiff_t>(lowest);
+        const auto piece = static_cast<std::ptrdiff_t>(std::min<std::size_t>(lowest, 128));
+        const auto moved = std::min(piece, blocks.end() - end);
+        const std::vector<void*> newest(blocks.end() - moved, blocks.end());
+        blocks.resize(blocks.size() - newest.size());
+        blocks.insert(blocks.erase(end - piece, end), newest.begin(), newest.end());
+        lowest -= static_cast<std::size_t>(piece);
+      }
+      lowest = blocks.size();
+    }
+  };
   fixture f(3, capacity);
   std::mt19937_64 random(4);
-  std::vector<void*> held, stash;
-  std::size_t lowest = 0;
+  std::vector<void*> held;
+  stack stacks[2];
   for (int step = 0; step < 5000; ++step) {
+    const auto side = static_cast<unsigned>(random() % 2);
     switch (random() % 8) {
       case 0:
         f.settle_unused();
-        // Piece by piece from the mark down, and the newest take their place.
-        while (lowest != 0) {
-          const std::size_t piece = std::min<std::size_t>(lowest, 128);
-          const std::size_t moved = std::min(piece, stash.size() - lowest);
-          std::copy(stash.end() - static_cast<std::ptrdiff_t>(moved), stash.end(),
-                    stash.begin() + static_cast<std::ptrdiff_t>(lowest - piece));
-          if (moved < piece)
-            std::copy(stash.begin() + static_cast<std::ptrdiff_t>(lowest + moved), stash.end(),
-                      stash.begin() + static_cast<std::ptrdiff_t>(lowest - piece + moved));
-          stash.resize(stash.size() - piece);
-          lowest -= piece;
-        }
-        lowest = stash.size();
+        for (stack& each : stacks) each.settle_unused();
         break;
       case 1:
       case 2:
       case 3: {
-        const std::vector<void*> got = f.take(1 + random() % 100);
+        const std::vector<void*> got = f.take(1 + random() % 100, growth::allowed, side);
         ASSERT_FALSE(got.empty());
-        if (!stash.empty()) {
-          ASSERT_LE(got.size(), stash.size());
+        stack& from = stacks[stacks[side].blocks.empty() ? 1 - side : side];
+        if (!from.blocks.empty()) {
+          ASSERT_LE(got.size(), from.blocks.size());
           // The newest, highest first when popped one by one.
           for (void* block : got) {
-            ASSERT_EQ(block, stash.back());
-            stash.pop_back();
+            ASSERT_EQ(block, from.blocks.back());
+            from.blocks.pop_back();
           }
-          lowest = std::min(lowest, stash.size());
+          from.lowest = std::min(from.lowest, from.blocks.size());
         }
         held.insert(held.end(), got.begin(), got.end());
         break;
@@ -455,12 +464,13 @@ TEST(Central, RandomSettlingOfTheUnusedAgreesWithALowWaterMark) {
         const std::size_t n = std::min<std::size_t>(held.size(), random() % 60);
         const std::vector<void*> back(held.end() - static_cast<std::ptrdiff_t>(n), held.end());
         held.resize(held.size() - n);
-        f.give(back);
-        const auto fits = static_cast<std::ptrdiff_t>(std::min(n, capacity - stash.size()));
-        stash.insert(stash.end(), back.begin(), back.begin() + fits);
+        f.give(back, side);
+        std::vector<void*>& to = stacks[side].blocks;
+        const auto fits = static_cast<std::ptrdiff_t>(std::min(n, capacity - to.size()));
+        to.insert(to.end(), back.begin(), back.begin() + fits);
       }
     }
-    ASSERT_EQ(f.one.stashed(), stash.size());
+    ASSERT_EQ(f.one.stashed(), stacks[0].blocks.size() + stacks[1].blocks.size());
     if (step % 200 == 0) f.audit(held.size());
   }
 }

@@ -7,7 +7,7 @@
 //
 //   resting place          bound, the lesser of     with a budget B
 //   all caches together    T = 5 MiB a processor    T = the same, or B / 8
-//   a stash (of a class)   16 MiB                   B / 16
+//   a stash (two a class)  16 MiB                   B / 32
 //   what a cache keeps     every class              classes up to B / 1024,
 //                                                   above 32 KiB to B / 8192
 //
@@ -110,7 +110,7 @@ struct heap_bounds {
     b.cached_block_max =
         std::min(b.cached_block_max,
                  std::max(std::min(bytes / 1024, detail::shared_slab_block_max), bytes / 8192));
-    b.stash_bytes = std::clamp(bytes / 16, stash_bytes_min, b.stash_bytes);
+    b.stash_bytes = std::clamp(bytes / 32, stash_bytes_min, b.stash_bytes);
     b.settle_bytes_min = std::min(b.settle_bytes_min, bytes / 16);
     return b;
   }

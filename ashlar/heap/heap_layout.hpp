@@ -75,6 +75,8 @@ struct heap_layout {
     image.run_bytes = sizeof(run);
     image.shape_bytes = sizeof(slab_shape);
     image.central_bytes = sizeof(central_type);
+    image.stash_bytes = sizeof(block_stash);
+    image.stashes = central_type::sides;
 
     image.of_heap = {
         .started = ASHLAR_PART(Heap, started_),
@@ -125,10 +127,11 @@ struct heap_layout {
         .blocks = ASHLAR_PART(slab_shape, blocks),
         .words = ASHLAR_PART(slab_shape, words),
     };
-    image.of_central = {
-        .stash = ASHLAR_PART(central_type, stash_),
-        .stashed = ASHLAR_PART(central_type, stashed_),
-        .stash_capacity = ASHLAR_PART(central_type, stash_capacity_),
+    image.of_central = {.stashes = ASHLAR_PART(central_type, stashes_)};
+    image.of_stash = {
+        .slots = ASHLAR_PART(block_stash, slots_),
+        .count = ASHLAR_PART(block_stash, count_),
+        .capacity = ASHLAR_PART(block_stash, capacity_),
     };
     image.of_cache = {
         .next = ASHLAR_PART(thread_cache, next),

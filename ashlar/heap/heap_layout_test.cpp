@@ -76,9 +76,13 @@ std::size_t cached_blocks(const test_heap& h) {
 }
 std::size_t stashed_blocks(const test_heap& h) {
   std::size_t blocks = 0;
-  for (std::size_t i = 1; i < test_heap::classes::count(); ++i)
-    blocks += static_cast<std::size_t>(number(
-        inside(&h, image.of_heap.centrals) + i * image.central_bytes, image.of_central.stashed));
+  for (std::size_t i = 1; i < test_heap::classes::count(); ++i) {
+    const char* const central = inside(&h, image.of_heap.centrals) + i * image.central_bytes;
+    const char* const stashes = inside(central, image.of_central.stashes);
+    for (std::size_t s = 0; s < image.stashes; ++s)
+      blocks +=
+          static_cast<std::size_t>(number(stashes + s * image.stash_bytes, image.of_stash.count));
+  }
   return blocks;
 }
 

@@ -295,7 +295,8 @@ class shared_heap {
   template <class Cached>
   [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, Cached cached,
                                  work& left, batch_start start) noexcept {
-    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused, left, start);
+    const unsigned side = cached.side();
+    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused, left, start, side);
     left.spend<space_type>(turn::block_taken, got);
     if (got == 0) {
       const std::size_t bytes = reclaimer_.before_growth(cached, classes::shape(c).pages, left);
@@ -317,9 +318,10 @@ class shared_heap {
   /// it is sorted back. Returns: how many.
   [[nodiscard]] std::size_t give(class_index c, void* const* blocks, std::size_t count,
                                  const char* call, work& left,
-                                 resting_place to = resting_place::stash) noexcept {
+                                 resting_place to = resting_place::stash,
+                                 unsigned side = 0) noexcept {
     const std::size_t done = to == resting_place::stash
-                                 ? centrals_[c].give(pages_, blocks, count, call, left)
+                                 ? centrals_[c].give(pages_, blocks, count, call, left, side)
                                  : centrals_[c].give_to_slabs(pages_, blocks, count, call, left);
     held_.note(-static_cast<std::int64_t>(done * classes::block_size(c)));
     return done;

@@ -207,6 +207,7 @@ struct thread_cache {
   std::uint16_t bottom_slot[class_count];
   std::uint16_t last_limit;        ///< the slot behind the last room
   class_index looked_at;           ///< the stack that the owner last looked at for room to take
+  std::uint8_t side;               ///< of the centrals' stashes, that the owner uses first
   std::uint8_t handed_over;        ///< blocks that the owner left to their slabs
   std::uint32_t settling_round;    ///< the last in which the owner sorted back (reclaimer.hpp)
   std::uint16_t stacks_to_settle;  ///< so many it has not looked at in that round

@@ -27,7 +27,7 @@ enum class turn : std::uint8_t {
   block_sorted,     ///< one of them
   slab_left,        ///< a slab whose blocks are all free goes
   stack_passed,     ///< a cache's stack is asked whether it rests
-  class_passed,     ///< a class is asked whether its stash has blocks
+  class_passed,     ///< a class is asked whether its stashes have blocks
   class_summed,     ///< a class is asked what its slabs have
   run_passed,       ///< a run of pages is looked at, or a page inside of one
   run_purged,       ///< a free run goes back to the system

@@ -130,7 +130,7 @@ class CoreBytes:
         count, = struct.unpack_from("<H", self.data, 56)
         self.parts = [struct.unpack_from("<IIQQQQQQ", self.data, begin + 56 * i)
                       for i in range(count)]
-        self.image = self.data.index(b"ashlarh1\2\0\0\0")
+        self.image = self.data.index(b"ashlarh1\3\0\0\0")
 
     def place(self, address):
         for kind, _, offset, begin, _, size, _, _ in self.parts:
@@ -160,7 +160,7 @@ class CoreBytes:
 
     # The places of the description that the tests need: bytes from its begin.
     HEAP, RANGE_BYTES, RUN_BYTES = 16, 96, 100
-    OF_HEAP = 112
+    OF_HEAP = 120
     OF_RANGE = OF_HEAP + 11 * 8
     OF_RUN = OF_RANGE + 6 * 8 + 9 * 16
 
@@ -606,7 +606,7 @@ class BadCores(LookTest):
     def test_another_version(self):
         core = CoreBytes(CORES["alone"])
         core.data[core.image + 8:core.image + 12] = (9).to_bytes(4, "little")
-        self.one_line(self.ashlar("inspect", core.save(self.path("newer"))), 1, "version 9", "version 2",
+        self.one_line(self.ashlar("inspect", core.save(self.path("newer"))), 1, "version 9", "version 3",
                       "that belongs to that library")
 
     def test_another_version_of_the_checks(self):

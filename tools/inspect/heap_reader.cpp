@@ -137,18 +137,20 @@ class library_reader {
   void read_stashes(std::uint64_t heap) {
     const heap_image& l = library_.layout;
     std::uint64_t slots = 0;
-    for (std::size_t c = 1; c < shapes_.size(); ++c) {
-      const std::uint64_t central = heap + l.of_heap.centrals.offset + c * l.central_bytes;
-      const std::uint64_t stash = number(central, l.of_central.stash).value_or(0);
-      const std::uint64_t count = number(central, l.of_central.stashed).value_or(0);
-      const std::uint64_t most = number(central, l.of_central.stash_capacity).value_or(0);
+    for (std::size_t i = l.stashes; i < shapes_.size() * l.stashes; ++i) {
+      const std::uint64_t central =
+          heap + l.of_heap.centrals.offset + i / l.stashes * l.central_bytes;
+      const std::uint64_t stash =
+          central + l.of_central.stashes.offset + i % l.stashes * l.stash_bytes;
+      const std::uint64_t count = number(stash, l.of_stash.count).value_or(0);
+      const std::uint64_t most = number(stash, l.of_stash.capacity).value_or(0);
       slots += most;
       if (count > most || count > addresses_max) {
         tell("the stash of blocks of {} bytes has {} of them, more than its room of {}",
-             shapes_[c].block_size, count, most);
+             shapes_[i / l.stashes].block_size, count, most);
         continue;
       }
-      add_addresses(stash, count, to_.stashed);
+      add_addresses(number(stash, l.of_stash.slots).value_or(0), count, to_.stashed);
     }
     const std::uint64_t begin = number(heap, l.of_heap.stashes).value_or(0);
     to_.own.push_back({begin, begin + slots * sizeof(std::uint64_t)});

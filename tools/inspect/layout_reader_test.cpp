@@ -42,7 +42,8 @@ struct planted_file {
     image.bytes = sizeof image;
     image.page_shift = 12;
     image.cache_bytes = image.range_bytes = image.run_bytes = image.shape_bytes =
-        image.central_bytes = 64;
+        image.central_bytes = image.stash_bytes = 64;
+    image.stashes = 1;
   }
 };
 
@@ -79,7 +80,7 @@ TEST(LayoutReader, TheNoteLeadsToTheDescription) {
 TEST(LayoutReader, WhatItCannotReadIsToldWithTheRemedy) {
   planted_file file;
   file.image.version = heap_image::current_version + 1;
-  EXPECT_TRUE(says(why_refused(in_memory(file)), "version 3")) << why_refused(in_memory(file));
+  EXPECT_TRUE(says(why_refused(in_memory(file)), "version 4")) << why_refused(in_memory(file));
   EXPECT_TRUE(says(why_refused(in_memory(file)), "use the ashlar command that belongs"));
   file.image.version = heap_image::current_version;
   file.image.bytes -= 8;
