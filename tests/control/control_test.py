@@ -159,12 +159,14 @@ class ControlTest(CommandTest):
     @unittest.skipUnless(DROP_IN, "the recorder sees malloc, and this service calls xmalloc")
     def test_recording(self):
         """The recorder itself: on the thread that has descriptors of its own, and again in the same process."""
-        one = self.service()
+        one, own = self.service(), {"environment": {"ASHLAR_RECORD_LIB": None}}
         for round in range(2):
             trace = self.path(f"{round}.atrace")
-            self.done("ctl", one.pid, "record", "start", trace, environment={"ASHLAR_RECORD_LIB": None})
+            self.done("ctl", one.pid, "record", "start", trace, **own)
+            self.refused(1, "it is being recorded already$", "ctl", one.pid, "record", "start", trace + "2", **own)
             one.ask("lose 50")
-            self.done("ctl", one.pid, "record", "stop", environment={"ASHLAR_RECORD_LIB": None})
+            self.done("ctl", one.pid, "record", "stop", **own)
+            self.refused(1, "it is not being recorded$", "ctl", one.pid, "record", "stop", **own)
             told = self.ashlar("leaks", "--trace", trace).stdout
             self.assertRegex(told, r"34\.2 KiB in 50 blocks(.*\n)+?.*lose")
 

@@ -37,6 +37,8 @@ std::optional<control::answer> process_profiles::make(const process_figures& of,
   auto named = trace::with_names(
       got.text, {.may_read = [&](const std::string& path) { return files.contains(path); },
                  .shown_first = first,
+                 .comments = {"service=" + of.facts.service, "version=" + of.facts.version,
+                              "host=" + host_name()},
                  .known = &known_});
   if (!named) return control::answer{.how = control::outcome::not_ashlar, .text = {}, .from = 0};
   got.text = std::move(named->bytes);

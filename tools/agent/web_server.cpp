@@ -2,6 +2,7 @@
 #include "tools/agent/web_server.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -23,6 +24,7 @@
 #include "tools/agent/metrics_text.hpp"
 #include "tools/agent/process_profiles.hpp"
 #include "tools/agent/pusher.hpp"
+#include "tools/agent/recordings.hpp"
 #include "tools/control/request.hpp"
 #include "tools/files/error.hpp"
 #include "tools/files/files.hpp"
@@ -72,7 +74,8 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 
 class web_server {
  public:
-  explicit web_server(const server_options& options) : options_(options) {
+  explicit web_server(const server_options& options)
+      : options_(options), recordings_(options.record_library) {
     if (!options.push.empty()) push_to_ = push_target_of(options.push);
     http_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     http_.set_keep_alive_max_count(1);
@@ -124,6 +127,7 @@ class web_server {
     });
     http_.Post("/sample",
                [this](const Request& request, Response& to) { begin_sampling(request, to); });
+    http_.Post("/record", [this](const Request& request, Response& to) { record(request, to); });
   }
 
   // Effects: the port is this one's. Returns: its number. Throws: command_error.
@@ -149,6 +153,7 @@ class web_server {
     const timespec step{fleet::step.count(), 0};
     do fleet_.remember();
     while (::sigtimedwait(&ends, nullptr, &step) < 0);
+    is_ending_.store(true);
     http_.stop();
     serving.join();
     pusher_.reset();
@@ -249,9 +254,15 @@ class web_server {
     to.set_content(*profile, "application/octet-stream");
   }
 
+  // Returns: whether the page of this agent asks, or a program; if not, the response says why.
+  static bool may_change(const Request& request, Response& to) {
+    if (request.has_header(own_header)) return true;
+    refuse(to, not_allowed, fmt::format("the header {}: 1 is needed", own_header));
+    return false;
+  }
+
   void begin_sampling(const Request& request, Response& to) {
-    if (!request.has_header(own_header))
-      return refuse(to, not_allowed, fmt::format("the header {}: 1 is needed", own_header));
+    if (!may_change(request, to)) return;
     const auto every = number_in(request.get_param_value("every"));
     if (!every)
       return refuse(to, not_asked_rightly, "?every=N: one of N bytes is to be sampled; 0: none");
@@ -263,9 +274,25 @@ class web_server {
     if (is_done(got.front(), *of, to)) to.set_content("done\n", "text/plain; charset=utf-8");
   }
 
+  void record(const Request& request, Response& to) {
+    if (!may_change(request, to)) return;
+    const auto duration = number_in(request.get_param_value("seconds"));
+    if (!duration || *duration == 0 || *duration > recordings::seconds_max)
+      return refuse(to, not_asked_rightly,
+                    fmt::format("?seconds=N: 1 to {}", recordings::seconds_max));
+    const auto now = fleet_.look();
+    const process_figures* const of = process_in(request, *now, to);
+    if (of == nullptr) return;
+    auto made = recordings_.make(*of, seconds(*duration), is_ending_);
+    if (!made) return refuse(to, too_busy, "other processes are being recorded: ask again");
+    if (is_done(*made, *of, to)) to.set_content(made->text, "application/octet-stream");
+  }
+
   const server_options& options_;
   fleet fleet_;
   process_profiles profiles_;
+  recordings recordings_;
+  std::atomic<bool> is_ending_{false};
   std::optional<push_target> push_to_;
   std::optional<pusher> pusher_;
   httplib::Server http_;

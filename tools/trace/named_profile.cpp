@@ -21,7 +21,8 @@ enum profile_field : unsigned {
   of_location,
   of_function,
   of_text,
-  of_shown_first = 14
+  of_comment = 13,
+  of_shown_first
 };
 enum mapping_field : unsigned {
   mapping_id = 1,
@@ -72,6 +73,7 @@ class profile_namer {
         part.number(3, made.name);
         part.number(4, made.file);
       });
+    for (const std::string& comment : how_.comments) out_.number(of_comment, text_of(comment));
     for (const std::string& text : new_texts_) out_.text(of_text, text);
     // Of a number that is there twice the last one counts.
     const auto first = std::ranges::find(texts_, how_.shown_first);
