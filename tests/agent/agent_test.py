@@ -26,7 +26,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
+sys.path += [os.path.join(os.path.dirname(__file__), "..", folder) for folder in ("support", "report")]
+import browser  # pylint: disable=wrong-import-position
 from processes import CommandTest, read, run_together, wait_until, write  # pylint: disable=wrong-import-position
 
 COMMAND, SERVICE, DROP_IN = sys.argv[1:4]
@@ -348,6 +349,7 @@ class AgentTest(CommandTest):
         self.assertGreater(heap.sums["inuse_space"], 3_600_000)
         self.assertLess(heap.sums["inuse_space"], 4_600_000)
         self.assertTrue(any("keep" in name for name in heap.functions), heap.functions)
+        self.assertTrue(any("__libc_start_main" in name for name in heap.functions), heap.functions)  # a link leads to its file
         self.assertEqual(Profile(self.ask("/debug/pprof/allocs")[1]).shown_first, "alloc_space")  # the only process
         sites = json.loads(self.text(f"/sites?pid={service.pid}"))
         self.assertEqual(sites["every_bytes"], 1024)
@@ -463,6 +465,32 @@ class AgentTest(CommandTest):
         self.assertIsNone(found["processes"][0]["live_kib"][0])
         self.assertEqual(self.text("/healthz"), "ok\n")
         self.assertEqual(self.ask("/nothing")[0].status, 404)
+
+    @unittest.skipIf(browser.find() is None, "Chromium is not installed (scripts/setup.sh browser)")
+    def test_page_in_a_browser(self):
+        """Its buttons, on a narrow screen: what holds memory, and a recording."""
+        service = self.service(ASHLAR_SAMPLE="1K")
+        service.ask("keep 4000")
+        self.agent()
+        with browser.Browser(browser.find()) as page:
+            def press(name, shown):
+                button = f"[...document.querySelectorAll('button')].find(each => each.textContent === '{name}')"
+                self.assertTrue(wait_until(lambda: page.evaluate(f"({button}) !== undefined")), name)
+                page.evaluate(f"({button}).click()")
+                self.assertTrue(wait_until(lambda: shown in page.evaluate("document.querySelector('table').innerText"), 60), name)
+            page.resize(390, 900)
+            page.call("Page.navigate", url=f"http://127.0.0.1:{self.address[1]}/")
+            press("Holders", "keep(")
+            press("Close", "Holders")
+            press("Record 10 s", "Recording…")
+            self.assertTrue(wait_until(lambda: len(os.listdir(self.path("ashlar"))) == 2))
+            service.ask("lose 50")
+            self.assertTrue(wait_until(lambda: "are in" in page.evaluate("document.querySelector('table').innerText"), 60))
+            text = page.evaluate("document.querySelector('table').innerText")
+            self.assertIn(f"agent_service.{service.pid}.atrace", text)
+            self.assertIn("Record 10 s", text)
+            self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 390)
+            self.assertEqual([each for each in page.problems if not each.startswith("network") and "404" not in each], [])
 
     # ---- processes that are no good ------------------------------------------------------------------
 
