@@ -17,10 +17,12 @@ IDLE_SECONDS = 20
 
 
 def processor_seconds(pid):
-    """User and system."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Of all threads, user and system."""
+    seconds = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="utf-8") as file:
+            seconds += int(file.read().split()[0]) / 1e9
+    return seconds
 
 
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:

@@ -318,6 +318,26 @@ def tags(folder: pathlib.Path) -> None:
     assert len(list(folder.glob("*.pb"))) == 2
 
 
+def tag_errors(folder: pathlib.Path) -> None:
+    """No test: how far the estimates of tags are from the truth, in 200 runs for each distance of samples."""
+    for every in ("1K", "4K", "16K"):
+        off, told = [], []
+        for _ in range(200):
+            run = Run(["tags"], ASHLAR_SAMPLE=every, ASHLAR_STATS_FILE=f"{folder}/%p.json")
+            for path in folder.glob("*.json"):
+                if path.stem != str(run.children[0]):
+                    for tag in json.loads(path.read_text())["tags"]:
+                        sites = ("by_malloc", "by_thread") if tag["tag"] == "first" else ("by_calloc",)
+                        exact = sum(run.truths[-1][site][9] for site in sites)
+                        off.append((tag["live_bytes"] - exact) / exact)
+                        told.append(tag["live_error_bytes"] / exact)
+                path.unlink()
+        deviation, mean = math.sqrt(sum(each * each for each in off) / len(off)), sum(off) / len(off)
+        within = sum(abs(each) <= 2 * error for each, error in zip(off, told)) / len(off)
+        print(f"{every}: {len(off)} estimates, off by {100 * deviation:.1f} % (root mean square; mean {100 * mean:+.2f} %), error as "
+              f"told {100 * sum(told) / len(told):.1f} %, {100 * within:.1f} % within two of it")
+
+
 def tagged(folder: pathlib.Path) -> None:
     """The C functions: scopes in scopes, what goes wrong, and programs in which nothing looks at tags."""
     x = 63 * "x"
@@ -400,6 +420,6 @@ run nested
 
 
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols, tags, tagged, probes)}
+    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols, tags, tag_errors, tagged, probes)}
     with tempfile.TemporaryDirectory() as name:
         parts[sys.argv[1]](pathlib.Path(name))
