@@ -28,6 +28,7 @@ import urllib.request
 
 sys.path += [os.path.join(os.path.dirname(__file__), "..", folder) for folder in ("support", "report")]
 import browser  # pylint: disable=wrong-import-position
+from pprof import Profile, inside, variable  # pylint: disable=wrong-import-position
 from processes import CommandTest, read, run_together, wait_until, write  # pylint: disable=wrong-import-position
 
 COMMAND, SERVICE, DROP_IN = sys.argv[1:4]
@@ -53,67 +54,6 @@ def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
-
-
-def variable(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 128:
-            return value, at
-
-
-def fields(data):
-    """The fields of a protobuf message: (number, a number or bytes)."""
-    at = 0
-    while at < len(data):
-        key, at = variable(data, at)
-        assert key & 7 in (0, 1, 2), key
-        if key & 7 == 1:
-            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
-        else:
-            value, at = variable(data, at)
-        if key & 7 == 2:
-            value, at = data[at:at + value], at + value
-        yield key >> 3, value
-
-
-def inside(data, *path):
-    """All fields of a protobuf message that have these numbers, one within the other."""
-    found = [value for number, value in fields(data) if number == path[0]]
-    return [each for value in found for each in inside(value, *path[1:])] if path[1:] else found
-
-
-class Profile:
-    """A profile of pprof's format, read without any code of ashlar's."""
-
-    def __init__(self, data):
-        parts = list(fields(data))
-        texts = [value.decode() for number, value in parts if number == 6]
-        assert texts[0] == ""
-        self.types = [texts[dict(fields(value))[1]] for number, value in parts if number == 1]
-        self.shown_first = [texts[value] for number, value in parts if number == 14][-1]
-        self.comments = [texts[value] for number, value in parts if number == 13]
-        self.functions = {texts[dict(fields(value)).get(2, 0)] for number, value in parts if number == 5}
-        self.sums = dict.fromkeys(self.types, 0)
-        self.labels = {}
-        for number, value in parts:
-            if number == 2:
-                numbers, at, labels = [], 0, {}
-                for inner, content in fields(value):
-                    if inner == 2:
-                        while at < len(content):
-                            one, at = variable(content, at)
-                            numbers.append(one)
-                    if inner == 3:
-                        label = dict(fields(content))
-                        labels[texts[label[1]]] = texts[label[2]]
-                for name, one in zip(self.types, numbers):
-                    self.sums[name] += one
-                    if "tag" in labels and name == "inuse_space":
-                        self.labels[labels["tag"]] = self.labels.get(labels["tag"], 0) + one
 
 
 class Listener:
@@ -276,9 +216,9 @@ class AgentTest(CommandTest):
         own = samples(self.done("ctl", service.pid, "metrics"))
         for name, value in (("ashlar_tag_live_bytes", live), ("ashlar_tag_live_error_bytes", error)):
             self.assertEqual(own[name, (("tag", r'the \"cache\"'),)], value)
-        shown = Profile(self.ask(f"/debug/pprof/heap?pid={service.pid}")[1]).labels
-        self.assertEqual(list(shown), ['the "cache"'])
-        self.assertAlmostEqual(shown['the "cache"'], live, delta=10)
+        shown = Profile(self.ask(f"/debug/pprof/heap?pid={service.pid}")[1])
+        self.assertEqual(set(shown.tags), {None, 'the "cache"'})
+        self.assertAlmostEqual(shown.sum("inuse_space", 'the "cache"'), live, delta=10)
         sites = json.loads(self.text(f"/sites?pid={service.pid}"))["sites"]
         self.assertEqual([site["tag"] for site in sites[:2]], ["", 'the "cache"'])
 
@@ -346,10 +286,10 @@ class AgentTest(CommandTest):
         self.assertEqual(response.status, 200, body)
         heap = Profile(body)
         self.assertEqual(heap.shown_first, "inuse_space")
-        self.assertGreater(heap.sums["inuse_space"], 3_600_000)
-        self.assertLess(heap.sums["inuse_space"], 4_600_000)
-        self.assertTrue(any("keep" in name for name in heap.functions), heap.functions)
-        self.assertTrue(any("__libc_start_main" in name for name in heap.functions), heap.functions)  # a link leads to its file
+        self.assertGreater(heap.sum("inuse_space"), 3_600_000)
+        self.assertLess(heap.sum("inuse_space"), 4_600_000)
+        self.assertTrue(heap.has("keep"), heap.functions)
+        self.assertTrue(heap.has("__libc_start_main"), heap.functions)  # a link leads to its file
         self.assertEqual(Profile(self.ask("/debug/pprof/allocs")[1]).shown_first, "alloc_space")  # the only process
         sites = json.loads(self.text(f"/sites?pid={service.pid}"))
         self.assertEqual(sites["every_bytes"], 1024)
@@ -379,7 +319,7 @@ class AgentTest(CommandTest):
         self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=x", "POST", X_Ashlar="1")[0].status, 400)
         self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=1024", "POST", X_Ashlar="1")[0].status, 200)
         service.ask("keep 1000")
-        self.assertGreater(Profile(self.ask("/debug/pprof/heap")[1]).sums["inuse_space"], 500_000)
+        self.assertGreater(Profile(self.ask("/debug/pprof/heap")[1]).sum("inuse_space"), 500_000)
 
     def record(self, pid, seconds):
         return self.ask(f"/record?pid={pid}&seconds={seconds}", "POST", X_Ashlar="1")
@@ -687,10 +627,10 @@ class AgentTest(CommandTest):
         return agent.stderr.read().splitlines()
 
     def check_pushed(self, profile):
-        self.assertAlmostEqual(profile.sums["inuse_space"], 6_000_000, delta=700_000)
-        self.assertAlmostEqual(profile.labels['the "cache"'], 2_000_000, delta=400_000)
+        self.assertAlmostEqual(profile.sum("inuse_space"), 6_000_000, delta=700_000)
+        self.assertAlmostEqual(profile.sum("inuse_space", 'the "cache"'), 2_000_000, delta=400_000)
         self.assertEqual(profile.shown_first, "inuse_space")
-        self.assertTrue(any("keep" in name for name in profile.functions), profile.functions)
+        self.assertTrue(profile.has("keep"), profile.functions)
 
     def test_push_to_pyroscope(self):
         service = self.sampled_service()
@@ -722,7 +662,7 @@ class AgentTest(CommandTest):
         self.assertEqual((headers["Content-Type"], headers["Content-Encoding"]), ("application/x-protobuf", "gzip"))
         body = gzip.decompress(body)
         # ResourceProfiles, ScopeProfiles, Profile, Sample, values: live bytes, and a thousandth of them, live blocks.
-        live = sum(variable(value, 0)[0] for value in inside(body, 1, 2, 2, 2, 4))
+        live = sum(variable(value)[0] for value in inside(body, 1, 2, 2, 2, 4))
         self.assertAlmostEqual(live, 6_000_000, delta=700_000)
         self.assertTrue(any(b"keep" in text for text in inside(body, 2, 5)))
         try:
@@ -827,7 +767,7 @@ class AgentTest(CommandTest):
         inside = f"/proc/{agent.pid}/root{folder}"
         for name in [name for name in os.listdir(inside) if name.endswith(".gz")]:  # they are whole
             with gzip.open(os.path.join(inside, name)) as file:
-                self.assertGreater(Profile(file.read()).sums["inuse_space"], 5_000_000)
+                self.assertGreater(Profile(file.read()).sum("inuse_space"), 5_000_000)
             os.remove(os.path.join(inside, name))
         self.wait_for_metric("push_fails", lambda fails: fails == 0)
         lines = self.lines_at_end(agent)
