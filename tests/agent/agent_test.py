@@ -28,26 +28,16 @@ import urllib.request
 
 sys.path += [os.path.join(os.path.dirname(__file__), "..", folder) for folder in ("support", "report")]
 import browser  # pylint: disable=wrong-import-position
+from metrics_text import parse_metrics  # pylint: disable=wrong-import-position
 from pprof import Profile, inside, variable  # pylint: disable=wrong-import-position
 from processes import CommandTest, read, run_together, wait_until, write  # pylint: disable=wrong-import-position
 
 COMMAND, SERVICE, DROP_IN = sys.argv[1:4]
-LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
 
 
 def samples(text):
-    """Metrics: (name, labels) -> number. Each line is one of the format's forms."""
-    found = {}
-    for line in text.splitlines():
-        if line.startswith("#"):
-            assert re.fullmatch(r"# (HELP \w+ .+|TYPE \w+ (counter|gauge)|EOF)", line), line
-            continue
-        parts = re.fullmatch(rf"(\w+)(?:\{{({LABEL}(?:,{LABEL})*)\}})? ([0-9.e+-]+)", line)
-        assert parts, line
-        key = parts[1], tuple(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', parts[2] or ""))
-        assert key not in found, line
-        found[key] = float(parts[3])
-    return found
+    """Metrics: (name, labels) -> number."""
+    return {(name, labels): value for name, (_, values) in parse_metrics(text).items() for labels, value in values.items()}
 
 
 def free_port():
@@ -186,7 +176,7 @@ class AgentTest(CommandTest):
         self.assertEqual(len(found), 2)
         labels = next(labels for labels in found if ("pid", str(first.pid)) in labels)
         self.assertEqual([name for name, _ in labels], ["pid", "comm", "service", "version", "cgroup"])
-        self.assertEqual(dict(labels)["service"], r"we\"b\\")
+        self.assertEqual(dict(labels)["service"], 'we"b\\')
         self.assertEqual(dict(labels)["version"], "1,2")
         self.assertGreaterEqual(found[labels], 3000 * 1000)
         self.assertLess(self.one("ashlar_heap_used_bytes", second.pid), 2_000_000)
@@ -209,13 +199,13 @@ class AgentTest(CommandTest):
         service.ask("keep_tagged 2000")
         self.agent()
         (labels, live), = self.value("ashlar_tag_live_bytes").items()
-        self.assertEqual(labels[-1], ("tag", r'the \"cache\"'))
+        self.assertEqual(labels[-1], ("tag", 'the "cache"'))
         error = self.one("ashlar_tag_live_error_bytes")
         self.assertLess(abs(live - 2_000_000), 6 * error)
         self.assertLess(error, 100_000)
         own = samples(self.done("ctl", service.pid, "metrics"))
         for name, value in (("ashlar_tag_live_bytes", live), ("ashlar_tag_live_error_bytes", error)):
-            self.assertEqual(own[name, (("tag", r'the \"cache\"'),)], value)
+            self.assertEqual(own[name, (("tag", 'the "cache"'),)], value)
         shown = Profile(self.ask(f"/debug/pprof/heap?pid={service.pid}")[1])
         self.assertEqual(set(shown.tags), {None, 'the "cache"'})
         self.assertAlmostEqual(shown.sum("inuse_space", 'the "cache"'), live, delta=10)
@@ -523,7 +513,7 @@ class AgentTest(CommandTest):
         strange = self.service(program=odd)
         self.assertTrue(wait_until(lambda: self.value("ashlar_heap_used_bytes", strange.pid)))
         self.assertEqual(dict(next(iter(self.value("ashlar_heap_used_bytes", strange.pid))))["comm"],
-                         'a\\\\\\"\\nb\ufffd')
+                         'a\\"\nb\ufffd')
         services[5].ask("exec")
         end.set()
         for each in scraping:

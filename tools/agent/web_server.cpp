@@ -9,13 +9,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <httplib.h>
+#include <netdb.h>
 #include <sys/socket.h>
 
 #include "tools/agent/connection_watch.hpp"
@@ -70,6 +72,17 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   if (text.empty() || error != std::errc() || rest != text.data() + text.size())
     return std::nullopt;
   return value;
+}
+
+// Returns: the address that is written as a number, or null.
+std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> address_of(const std::string& text,
+                                                                std::uint16_t port) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  wanted.ai_socktype = SOCK_STREAM;
+  if (::getaddrinfo(text.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0)
+    found = nullptr;
+  return {found, &::freeaddrinfo};
 }
 
 class web_server {
@@ -162,24 +175,10 @@ class web_server {
  private:
   // The library does not say why: a socket of our own does.
   [[noreturn]] void fail_to_bind() const {
-    const bool is_6 = options_.address.find(':') != std::string::npos;
-    const files::open_file probe(
-        ::socket(is_6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    int error = 0;
-    sockaddr_in to4{};
-    sockaddr_in6 to6{};
-    if (is_6) {
-      to6.sin6_family = AF_INET6;
-      to6.sin6_port = htons(options_.port);
-      ::inet_pton(AF_INET6, options_.address.c_str(), &to6.sin6_addr);
-      error = ::bind(probe.descriptor(), reinterpret_cast<const sockaddr*>(&to6), sizeof to6);
-    } else {
-      to4.sin_family = AF_INET;
-      to4.sin_port = htons(options_.port);
-      ::inet_pton(AF_INET, options_.address.c_str(), &to4.sin_addr);
-      error = ::bind(probe.descriptor(), reinterpret_cast<const sockaddr*>(&to4), sizeof to4);
-    }
-    const std::string why = error != 0 && errno != EADDRINUSE
+    const auto to = address_of(options_.address, options_.port);
+    const files::open_file probe(::socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const bool fails = ::bind(probe.descriptor(), to->ai_addr, to->ai_addrlen) != 0;
+    const std::string why = fails && errno != EADDRINUSE
                                 ? std::strerror(errno)
                                 : "another process has that port (--port names one)";
     throw command_error(status_failed, fmt::format("cannot listen at {}, port {}: {}",
@@ -298,16 +297,10 @@ class web_server {
   httplib::Server http_;
 };
 
-bool is_address(const std::string& text) {
-  unsigned char bytes[sizeof(in6_addr)];
-  return ::inet_pton(AF_INET, text.c_str(), bytes) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), bytes) == 1;
-}
-
 }  // namespace
 
 void serve(const server_options& options) {
-  if (!is_address(options.address))
+  if (address_of(options.address, options.port) == nullptr)
     throw command_error(status_usage,
                         fmt::format("--listen: '{}' is no address, such as 10.0.0.7 or ::1",
                                     label_value(options.address)));

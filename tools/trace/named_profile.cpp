@@ -40,14 +40,6 @@ enum location_field : unsigned {
   location_line
 };
 
-struct string_out {
-  std::string& bytes;
-  void put(const void* from, std::size_t count) {
-    bytes.append(static_cast<const char*>(from), count);
-  }
-};
-using fields_out = pprof::protobuf_writer<string_out>;
-
 std::string bytes_of_digits(std::string_view digits) {
   const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
   std::string bytes;
