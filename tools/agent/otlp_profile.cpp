@@ -15,9 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/core/pprof.hpp>
-
 #include "tools/agent/read_profile.hpp"
+#include "tools/trace/profile_fields.hpp"
 
 namespace ashlar::agent {
 namespace {

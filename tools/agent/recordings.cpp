@@ -2,6 +2,7 @@
 #include "tools/agent/recordings.hpp"
 
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <thread>
 
@@ -45,7 +46,8 @@ control::answer read_trace(int folder, const std::string& name) {
   if (::fstat(folder, &around) != 0 || !S_ISREG(of.st_mode) || of.st_uid != around.st_uid)
     return refused("what it wrote is no file of its user's");
   const auto size = static_cast<std::uint64_t>(of.st_size);
-  if (size > recordings::bytes_max) return refused("its trace is too long: record it by ashlar ctl");
+  if (size > recordings::bytes_max)
+    return refused("its trace is too long: record it by ashlar ctl");
   std::string text(size, '\0');
   const ssize_t got = ::pread(file.descriptor(), text.data(), text.size(), 0);
   text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
@@ -57,7 +59,8 @@ control::answer read_trace(int folder, const std::string& name) {
 std::optional<control::answer> recordings::make(const process_figures& of,
                                                 std::chrono::seconds duration,
                                                 const std::atomic<bool>& must_end) {
-  if (library_.empty()) return refused("libashlar-record.so is not where this command looks for it");
+  if (library_.empty())
+    return refused("libashlar-record.so is not where this command looks for it");
   const pid_t pid = of.socket.pid;
   {
     const std::lock_guard guard(mutex_);
@@ -65,30 +68,30 @@ std::optional<control::answer> recordings::make(const process_figures& of,
     if (now_.size() == at_once_max) return std::nullopt;
     now_.insert(pid);
   }
-  const auto leave = [&](control::answer with) {
+  const std::shared_ptr<void> at_end(nullptr, [&](void*) {
     const std::lock_guard guard(mutex_);
     now_.erase(pid);
-    return with;
-  };
+  });
   const auto ask = [&](const std::string& what, milliseconds time) {
     return std::move(control::ask_all({of.socket}, what, {.each = time, .all = time}).front());
   };
   const fs::path path = fs::path(of.socket.path).parent_path();
   const std::string name = fmt::format("{}.atrace", pid);
-  const files::open_file folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const files::open_file folder(
+      ::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   ::unlinkat(folder.descriptor(), name.c_str(), 0);  // of one that nobody waited for
   control::answer begun = ask(fmt::format("record start {}{}{}", library_,
                                           control_protocol::between_paths, (path / name).string()),
                               answer_time);
-  if (begun.how == control::outcome::refused) return leave(std::move(begun));
+  if (begun.how == control::outcome::refused) return begun;
+  const bool has_begun = begun.how == control::outcome::done;
   const auto end = steady_clock::now() + duration;
-  while (begun.how == control::outcome::done && steady_clock::now() < end && !must_end.load() &&
+  while (has_begun && steady_clock::now() < end && !must_end.load() &&
          bytes_until_now(path, name) < enough_bytes)
     std::this_thread::sleep_for(pause);
   // One that is silent is told, too: it may begin when it runs again.
-  const bool is_told = begun.how == control::outcome::done;
-  control::answer stopped = ask("record stop " + library_, is_told ? answer_time : pause);
-  if (!is_told) return leave(std::move(begun));
+  static_cast<void>(ask("record stop " + library_, has_begun ? answer_time : pause));
+  if (!has_begun) return begun;
   // The recorder writes the last of it also where the process has ended.
   const auto given_up = steady_clock::now() + file_time;
   while (::faccessat(folder.descriptor(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
@@ -96,7 +99,7 @@ std::optional<control::answer> recordings::make(const process_figures& of,
     std::this_thread::sleep_for(pause);
   control::answer trace = read_trace(folder.descriptor(), name);
   ::unlinkat(folder.descriptor(), name.c_str(), 0);
-  return leave(std::move(trace));
+  return trace;
 }
 
 }  // namespace ashlar::agent
