@@ -6,8 +6,6 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/core/pprof.hpp>
-
 #include "tools/trace/profile_fields.hpp"
 #include "tools/trace/symbols.hpp"
 
