@@ -110,7 +110,11 @@ bool leaks(const request& r) {
 /// errno.
 bool was_done(const request& r, const char* subject, int result) {
   if (result == 0) return true;
-  return fail(r, subject, ashlar::os::describe_error(result > 0 ? result : errno));
+  const int error = result > 0 ? result : errno;
+  if (error == EBUSY) return fail(r, "", "it is being recorded already");
+  if (error == ESRCH) return fail(r, "", "it is not being recorded");
+  if (error == ENOEXEC) return fail(r, "", "it has no heap that can be recorded");
+  return fail(r, subject, ashlar::os::describe_error(error));
 }
 
 bool record_start(const request& r) {

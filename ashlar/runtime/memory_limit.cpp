@@ -57,7 +57,11 @@ void append_holders(text_writer& to) noexcept {
          << " at " << (place.file != nullptr ? place.file : "") << "+"
          << reinterpret_cast<const void*>(place.offset);
     }
-    to << " (" << static_cast<std::uint64_t>(most[i].bytes) << " bytes)";
+    to << " (" << static_cast<std::uint64_t>(most[i].bytes) << " bytes";
+    if constexpr (is_drop_in)
+      if (detail::sampled_tag tag; samples.read_tag(most[i].site->tag, tag))
+        to << ", tag " << static_cast<const char*>(tag.name);
+    to << ")";
   }
 }
 

@@ -4,6 +4,7 @@
   fleet.py -o all.aprof PATH...                             profiles that lie here: files, and those in folders
   fleet.py -o all.aprof --on-workers PATH...                that lie on the workers' machines
   fleet.py -o all.aprof --record "PROGRAM ARGS" --runs N    of N runs that the workers record
+  fleet.py -o all.folded --stacks [--versions OLD NEW] PATH...   what `ashlar agent --push FOLDER` wrote
 
 The workers are processes of this machine (--workers N), or those of a cluster that is there (--scheduler ADDRESS).
 Profiles travel as bytes, so nobody needs a common file system. Merging is associative and commutative and a profile has
@@ -15,6 +16,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
+import gzip
 import logging
 import os
 import shlex
@@ -25,7 +28,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -39,6 +44,8 @@ from distributed.scheduler import KilledWorker
 signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
 
 MAGIC = b"\x89APR\r\n\x1a\n"  # of a profile: docs/profile-format.md
+STACKS = b"(fleet);"  # each line of folded stacks begins so
+COUNT = "(profiles)"  # in place of a stack: how many profiles its keys have
 
 
 class FleetError(Exception):
@@ -88,7 +95,110 @@ def record(ashlar: str, words: list[str], number: int, traces: str | None) -> Pr
         return Profile(name, result.read_bytes())
 
 
-def merge(ashlar: str, parts: list[Profile], skip_damaged: bool) -> Profile:
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields(message: bytes) -> dict[int, list]:
+    """Of a protobuf message, by their numbers: numbers, and bytes."""
+    found, at = defaultdict(list), 0
+    while at < len(message):
+        key, at = varint(message, at)
+        value, at = varint(message, at)
+        if key & 7 == 2:
+            value, at = message[at:at + value], at + value
+        found[key >> 3].append(value)
+    return found
+
+
+def folded(profile: bytes) -> Counter:
+    """Live bytes of each stack of a profile of pprof's, behind hour, host, service, version and build id."""
+    all_of = fields(gzip.decompress(profile))
+    texts = [text.decode(errors="replace").replace(";", ":").replace("\n", " ") for text in all_of[6]]
+
+    def by_id(number: int) -> dict[int, dict[int, list]]:
+        return {part[1][0]: part for part in map(fields, all_of[number])}
+    mappings, locations, functions = by_id(3), by_id(4), by_id(5)
+    live = [texts[fields(kind)[1][0]] for kind in all_of[1]].index("inuse_space")
+    said = dict(texts[comment].split("=", 1) for comment in all_of[13])
+
+    def names(location: dict[int, list]) -> list[str]:
+        """The innermost last, as a folded stack has them; where none is known, the build and the place in it."""
+        lines = [texts[functions[fields(line)[1][0]][2][0]] for line in location[4]]
+        if not lines and location[2]:
+            at = mappings[location[2][0]]
+            lines = [f"{texts[(at[6] or at[5])[0]]}+{location[3][0] - at[2][0] + (at[4] or [0])[0]:#x}"]
+        return lines[::-1] or ["?"]
+
+    def numbers(packed: bytes) -> list[int]:
+        found, at = [], 0
+        while at < len(packed):
+            value, at = varint(packed, at)
+            found.append(value)
+        return found
+    builds = [texts[at[6][0]] for at in mappings.values() if at[6]]
+    keys = [time.strftime("%Y-%m-%dT%H", time.gmtime(all_of[9][0] // 10**9)), *(said[name] or "-" for name in (
+        "host", "service", "version")), builds[0] if builds else "-"]
+    sums = Counter({";".join([*keys, COUNT]): 1})
+    for sample in map(fields, all_of[2]):
+        stack = [name for place in reversed(numbers(sample[1][0])) for name in names(locations[place])]
+        tags = [f"[{texts[label[2][0]]}]" for label in map(fields, sample[3])]
+        if value := numbers(sample[2][0])[live]:
+            sums[";".join([*keys, *tags, *stack])] += value
+    return sums
+
+
+def stacks_in(data: bytes) -> Counter:
+    if not data.startswith(STACKS):
+        return folded(data)
+    lines = (line.rpartition(" ") for line in data.decode().splitlines())
+    return Counter({stack.removeprefix(STACKS.decode()): int(value) for stack, _, value in lines})
+
+
+def merge_stacks(skip_damaged: bool, parts: list[Profile]) -> Profile:
+    """The sum of all, as text whose lines are in order: whatever the tree's shape, it is the same."""
+    sums, left_out = Counter(), [reason for part in parts for reason in part.left_out]
+    for part in parts:
+        try:
+            sums.update(stacks_in(part.data or STACKS))
+        except (OSError, EOFError, zlib.error, ValueError, LookupError, TypeError) as problem:
+            reason = f"{part.name}: no profile of ashlar agent --push: {problem}"
+            if not skip_damaged:
+                raise FleetError(f"{reason} (--skip-damaged goes on without it)") from problem
+            left_out.append(reason)
+    lines = [f"{STACKS.decode()}{stack} {value}\n" for stack, value in sorted(sums.items())]
+    return Profile(parts[0].name, "".join(lines).encode() or None, tuple(left_out))
+
+
+def growth(data: bytes, old: str, new: str) -> Iterator[str]:
+    """What the processes of two versions hold on average at each stack: where the new one holds most more, first."""
+    held: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
+    for keys, value in stacks_in(data).items():
+        _, _, service, version, _, *stack = keys.split(";")
+        if version in (old, new):
+            at = held[";".join(stack)]
+            at[service, version] = at.get((service, version), 0) + value
+    counts = held.pop(COUNT, {})
+    for version in (old, new):
+        if not any(version == known for _, known in counts):
+            raise FleetError(f"no profile is of version {version}")
+    rows = []
+    for stack, at in held.items():
+        for service in {service for service, _ in at}:
+            before, after = (at.get((service, v), 0) / counts.get((service, v), 1) for v in (old, new))
+            rows.append((after - before, before, after, f"{service}: {stack}"))
+    yield f"{old:>14} {new:>14} {'growth':>14}  live bytes of a process on average"
+    for more, before, after, where in sorted(rows, key=lambda row: (-row[0], row[3]))[:10]:
+        yield f"{before:14,.0f} {after:14,.0f} {more:+14,.0f}  {where}"
+
+
+def merge(ashlar: str, skip_damaged: bool, parts: list[Profile]) -> Profile:
     """One profile of several. A damaged one is refused by its name, or left out."""
     name = parts[0].name  # stands for all of them
     left_out = [reason for part in parts for reason in part.left_out]
@@ -131,31 +241,31 @@ def scratch_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def profile_files(paths: list[str]) -> list[str]:
+def profile_files(pattern: str, paths: list[str]) -> list[str]:
     """What the paths name on this machine: files, and all profiles in folders."""
     files: list[Path] = []
     for path in map(Path, paths):
-        found = sorted(path.rglob("*.aprof")) if path.is_dir() else [path]
+        found = sorted(path.rglob(pattern)) if path.is_dir() else [path]
         if not found or not path.exists():
-            raise FleetError(f"{socket.gethostname()}: {path}: no profile is there (*.aprof)")
+            raise FleetError(f"{socket.gethostname()}: {path}: no profile is there ({pattern})")
         files += found
     return [str(file) for file in files]
 
 
 # The graph, which is made here.
 
-def profiles_here(client: Client, paths: list[str], result: Path) -> list[Future]:
-    files = profile_files(paths)
+def profiles_here(client: Client, pattern: str, paths: list[str], result: Path) -> list[Future]:
+    files = profile_files(pattern, paths)
     if result.exists() and any(map(result.samefile, files)):
         raise FleetError(f"{result}: it would be one of its own parts, and its runs count twice: write it elsewhere")
     return [client.submit(given, file, Path(file).read_bytes()) for file in files]
 
 
-def profiles_there(client: Client, paths: list[str]) -> list[Future]:
+def profiles_there(client: Client, pattern: str, paths: list[str]) -> list[Future]:
     """One worker of each machine tells what lies there; any worker of that machine reads it."""
     workers = client.scheduler_info()["workers"]
     asked = {worker["host"]: address for address, worker in workers.items()}
-    found = client.run(profile_files, paths, workers=list(asked.values()))
+    found = client.run(profile_files, pattern, paths, workers=list(asked.values()))
     return [client.submit(read, file, workers=[host], pure=False)
             for host, address in asked.items() for file in found[address]]
 
@@ -164,11 +274,10 @@ def recordings(client: Client, ashlar: str, words: list[str], runs: int, traces:
     return [client.submit(record, ashlar, words, number, traces, pure=False) for number in range(1, runs + 1)]
 
 
-def tree(client: Client, ashlar: str, nodes: list[Future], arity: int, skip_damaged: bool) -> Future:
+def tree(client: Client, merged: Callable[[list[Profile]], Profile], nodes: list[Future], arity: int) -> Future:
     """Each node goes into one merge only: what died with a worker is made again, and still counts once."""
     while True:
-        nodes = [client.submit(merge, ashlar, nodes[first:first + arity], skip_damaged)
-                 for first in range(0, len(nodes), arity)]
+        nodes = [client.submit(merged, nodes[first:first + arity]) for first in range(0, len(nodes), arity)]
         if len(nodes) == 1:
             return nodes[0]
 
@@ -213,13 +322,13 @@ def finished(root: Future) -> Profile:
     return root.result()
 
 
-def check_output(file: Path) -> None:
+def check_output(file: Path, magic: bytes) -> None:
     """Before the work, and so that a trace, say, is not written over by mistake."""
     if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
         raise FleetError(f"{file}: no file can be written there")
     if file.exists():
         with file.open("rb") as there:
-            if there.read(len(MAGIC)) not in (MAGIC, b""):
+            if there.read(len(magic)) not in (magic, b""):
                 raise FleetError(f"{file} is there and is no profile: name another file with -o, or remove it")
 
 
@@ -241,6 +350,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--record", metavar="COMMAND", help="record this on the workers instead of reading profiles")
     parser.add_argument("--runs", type=int, default=1, metavar="N", help="so many runs of it (1)")
     parser.add_argument("--traces", metavar="FOLDER", help="keep their traces there, on the machines that made them")
+    parser.add_argument("--stacks", action="store_true", help="the profiles are those of ashlar agent --push FOLDER "
+                        "(*.pb.gz); the result is folded stacks, for flame graph tools")
+    parser.add_argument("--versions", nargs=2, metavar=("OLD", "NEW"), help="with --stacks: print where NEW holds more")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N",
                         help="processes on this machine (one for each processor)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of a cluster that is there, as in tcp://10.0.0.1:8786")
@@ -250,6 +362,8 @@ def arguments() -> argparse.Namespace:
     options = parser.parse_args()
     if bool(options.paths) == bool(options.record):
         parser.error("either PATHs or --record COMMAND")
+    if (options.versions and not options.stacks) or (options.record and options.stacks):
+        parser.error("--versions is for --stacks, and --record not")
     if options.arity < 2 or options.workers < 1 or options.runs < 1:
         parser.error("--arity is 2 at least, --workers and --runs 1")
     return options
@@ -257,24 +371,29 @@ def arguments() -> argparse.Namespace:
 
 def reduce(options: argparse.Namespace) -> None:
     started = time.monotonic()
-    check_output(options.output)
+    pattern = "*.pb.gz" if options.stacks else "*.aprof"
+    check_output(options.output, STACKS if options.stacks else MAGIC)
     with cluster(options) as client:
         if options.record:
             leaves = recordings(client, options.ashlar, shlex.split(options.record), options.runs, options.traces)
         elif options.on_workers:
-            leaves = profiles_there(client, options.paths)
+            leaves = profiles_there(client, pattern, options.paths)
         else:
-            leaves = profiles_here(client, options.paths, options.output)
+            leaves = profiles_here(client, pattern, options.paths, options.output)
         count = len(leaves)
-        root = tree(client, options.ashlar, leaves, options.arity, options.skip_damaged)
+        merged = (functools.partial(merge_stacks, options.skip_damaged) if options.stacks else
+                  functools.partial(merge, options.ashlar, options.skip_damaged))
+        root = tree(client, merged, leaves, options.arity)
         del leaves  # or the workers would keep them all to the end
         whole = finished(root)
         for reason in whole.left_out:
             print(f"fleet: left out: {reason}", file=sys.stderr)
         if whole.data is None:
             raise FleetError("every profile is damaged, so nothing was written")
+        grown = list(growth(whole.data, *options.versions) if options.versions else ())
         write_whole(options.output, whole.data)
         moved = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total, on_error="ignore")
+    print(*grown, sep="\n", end="\n" if grown else "")
     print(f"{options.output}: {count - len(whole.left_out):,} of {count:,} profiles in {len(whole.data):,} bytes; "
           f"{sum(moved.values()):,} bytes between workers, {time.monotonic() - started:.1f} s")
 

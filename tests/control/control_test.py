@@ -21,6 +21,7 @@ import time
 import unittest
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
+from metrics_text import parse_metrics  # pylint: disable=wrong-import-position
 from processes import NOBODY, CommandTest, Talking, read, run_together, wait_until, without_none, write  # pylint: disable=wrong-import-position
 
 COMMAND, SERVICE, RECORDER = sys.argv[1:4]
@@ -159,12 +160,14 @@ class ControlTest(CommandTest):
     @unittest.skipUnless(DROP_IN, "the recorder sees malloc, and this service calls xmalloc")
     def test_recording(self):
         """The recorder itself: on the thread that has descriptors of its own, and again in the same process."""
-        one = self.service()
+        one, own = self.service(), {"environment": {"ASHLAR_RECORD_LIB": None}}
         for round in range(2):
             trace = self.path(f"{round}.atrace")
-            self.done("ctl", one.pid, "record", "start", trace, environment={"ASHLAR_RECORD_LIB": None})
+            self.done("ctl", one.pid, "record", "start", trace, **own)
+            self.refused(1, "it is being recorded already$", "ctl", one.pid, "record", "start", trace + "2", **own)
             one.ask("lose 50")
-            self.done("ctl", one.pid, "record", "stop", environment={"ASHLAR_RECORD_LIB": None})
+            self.done("ctl", one.pid, "record", "stop", **own)
+            self.refused(1, "it is not being recorded$", "ctl", one.pid, "record", "stop", **own)
             told = self.ashlar("leaks", "--trace", trace).stdout
             self.assertRegex(told, r"34\.2 KiB in 50 blocks(.*\n)+?.*lose")
 
@@ -185,6 +188,7 @@ class ControlTest(CommandTest):
         one.ask("keep 3000")
         text = self.done("ctl", one.pid, "metrics")
         families = parse_metrics(text)
+        self.assertTrue(all(values for _, values in families.values()))
         self.assertGreaterEqual(families["ashlar_heap_used_bytes"][1][()], 3000 * 1000)
         self.assertIn((("block_size", "1024"),), families["ashlar_class_blocks_in_use"][1])
         labelled = parse_metrics(self.done("ctl", "--label", 'a=x"y\\', "--label", "b=2", one.pid, "metrics"))
@@ -566,30 +570,6 @@ class ControlTest(CommandTest):
             self.assertEqual(termios.tcgetattr(slave), before)
             os.close(slave)
             os.close(master)
-
-
-def parse_metrics(text):
-    """Prometheus's text format, strictly: name -> (type, {labels: value}). Each line is one of its forms."""
-    families, name, kind = {}, None, None
-    helped = None
-    for line in text.splitlines():
-        if found := re.fullmatch(r"# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) [^\n]+", line):
-            helped = found[1]
-            assert helped not in families, line
-        elif found := re.fullmatch(r"# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge)", line):
-            name, kind = found.groups()
-            assert name == helped and (kind == "counter") == name.endswith("_total"), line
-            families[name] = (kind, {})
-        else:
-            found = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([0-9]+)', line)
-            assert found and found[1] == name, line
-            label = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"'
-            assert not found[2] or re.fullmatch(rf"{label}(?:,{label})*", found[2]), line
-            labels = tuple((n, re.sub(r"\\(.)", r"\1", v)) for n, v in re.findall(label, found[2] or ""))
-            assert labels not in families[name][1], line
-            families[name][1][labels] = int(found[3])
-    assert families and all(values for _, values in families.values())
-    return families
 
 
 if __name__ == "__main__":

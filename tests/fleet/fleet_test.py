@@ -4,7 +4,9 @@
 Run: fleet_test.py ASHLAR [CASE...]      CASE as unittest names them, such as Cluster.test_record
 Without Dask (scripts/setup.sh fleet) nothing is tested, and the exit status is 77.
 """
+import calendar
 import contextlib
+import gzip
 import importlib.util
 import json
 import os
@@ -81,6 +83,40 @@ def processes(field, value):
         if fields[0] != "Z" and int(fields[field]) == value:
             found.append(int(stat.parent.name))
     return found
+
+
+def message(*parts):
+    """A protobuf message of (number of the field, a number or bytes)."""
+    def varint(value):
+        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+    return b"".join(varint(number << 3) + varint(value) if isinstance(value, int) else
+                    varint(number << 3 | 2) + varint(len(value)) + value for number, value in parts)
+
+
+def pushed(host, version, hour, stacks):
+    """A profile as ashlar agent --push FOLDER writes it. `stacks`: live bytes by tag and the calls' names, the innermost first;
+    a call that is a number has no name."""
+    texts, places = [""], {}
+
+    def text(one):
+        texts.extend([one] if one not in texts else [])
+        return texts.index(one)
+    parts = [(1, message((1, text(kind)))) for kind in ("alloc_space", "inuse_space")]
+    parts.append((3, message((1, 7), (2, 0x1000), (3, 0x9000), (4, 0x100), (5, text("/bin/shop")), (6, text("ab" + version)))))
+    for (tag, *calls), live in stacks.items():
+        for call in calls:
+            if call not in places:
+                places[call] = len(places) + 1
+                is_named = isinstance(call, str)
+                line = (4, message((1, places[call]))) if is_named else (3, call)
+                parts.append((4, message((1, places[call]), (2, 7), line)))
+                parts += [(5, message((1, places[call]), (2, text(call))))] if is_named else []
+        values = b"".join(message((0, value))[1:] for value in (2 * live, live))  # without the fields' keys
+        labels = [(3, message((1, text("tag")), (2, text(tag))))] if tag else []
+        parts.append((2, message((1, bytes(places[call] for call in calls)), (2, values), *labels)))
+    parts.append((9, calendar.timegm((2026, 11, 29, hour, 30, 0)) * 10**9))
+    parts += [(13, text(comment)) for comment in ("service=shop", f"version={version}", f"host={host}")]
+    return gzip.compress(message(*parts, *((6, one.encode()) for one in texts)))
 
 
 def children(parent):
@@ -311,6 +347,33 @@ class Cluster(Case):
         _, errors = self.reduce(profiles[0], status=2)
         self.assertIn("is there and is no profile", errors)
         self.assertEqual(self.output.read_text(), "no profile")
+
+    def test_stacks(self):
+        """The stacks of two versions, of two hosts and hours, and the call that grew between them."""
+        there = self.folder / "pushed"
+        there.mkdir()
+        for number, (host, version, hour) in enumerate((h, v, t) for h in "ab" for v in ("1", "2") for t in (7, 8)):
+            stacks = {("", "keep", "main"): 1000, ("cache", "keep; all", "main"): 500 if version == "1" else 70_000,
+                      ("", 0x1234, "main"): 3}
+            (there / f"{number}.pb.gz").write_bytes(pushed(host, version, hour, stacks))
+        self.output = self.folder / "all.folded"
+        out, _ = self.reduce("--stacks", "--versions", "1", "2", "--arity", "3", there)
+        self.assertEqual(out.splitlines()[:2], [
+            "             1              2         growth  live bytes of a process on average",
+            "           500         70,000        +69,500  shop: [cache];main;keep: all"])
+        self.assertIn("8 of 8 profiles", out)
+        lines = self.output.read_text().splitlines()
+        self.assertEqual(len(lines), 8 * 4)  # of each hour, host and version: three stacks, and how many profiles it has
+        for line in ("(profiles) 1", "main;keep 1000", "[cache];main;keep: all 70000", "main;ab2+0x334 3"):
+            self.assertIn(f"(fleet);2026-11-29T08;a;shop;2;ab2;{line}", lines)
+        whole = self.output.read_bytes()
+        self.reduce("--stacks", "--arity", "8", *sorted(there.glob("*"), reverse=True))  # it replaces what is there
+        self.assertEqual(self.output.read_bytes(), whole)
+        self.output.unlink()
+        self.assertIn("no profile is of version 3", self.assert_refused("--stacks", "--versions", "1", "3", there))
+        (there / "0.pb.gz").write_bytes(gzip.compress(b"no profile"))
+        self.assertIn("/0.pb.gz: no profile of ashlar agent --push: ", self.assert_refused("--stacks", there))
+        self.assertIn("7 of 8", self.reduce("--stacks", "--skip-damaged", there)[0])
 
     def test_no_such_command(self):
         errors = self.assert_refused(profiles[0], command="ashlar-of-nowhere")

@@ -11,12 +11,15 @@
 #include <dlfcn.h>
 #include <sys/wait.h>
 
+#include <ashlar/adapt/tags.h>
+
 enum { block_bytes = 256 * 1024, cached_max = 96, blocks_max = 4096 };
 static void* cached[cached_max];
 static int calls, dropped;
 
 // What holds most: the line of the end names it.
 extern "C" __attribute__((noinline)) void* hold_most(size_t size) {
+  const ashlar::tag_scope here("blocks");
   void* const block = malloc(size);
   return block != nullptr ? memset(block, 1, size) : nullptr;
 }

@@ -73,7 +73,7 @@ def end():
     assert out == "" and re.fullmatch(line + "ASHLAR_SAMPLE=512K tells .*\n", errors), errors
     _, errors = run(400, status=-signal.SIGABRT, LIMIT="32M", LIMIT_ACTION="end", SAMPLE="64K")
     named = re.fullmatch(line + r"most of it held by hold_most at (\S+)\+0x[0-9a-f]+ from main at \1\+0x[0-9a-f]+ "
-                         r"\((\d+) bytes\).*\n", errors)
+                         r"\((\d+) bytes, tag blocks\).*\n", errors)
     assert named and named.group(1) == PROGRAM and 24 * MIB <= int(named.group(2)) <= 40 * MIB, errors
     _, errors = run(400, status=-signal.SIGABRT, LIMIT="32M", LIMIT_ACTION="end", FAULT_FORMAT="json")
     told = json.loads(errors.splitlines()[1])

@@ -16,86 +16,17 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
+from pprof import Profile, fields  # pylint: disable=wrong-import-position
+
 PROGRAM, LIBRARY, HARDENED, COMMAND = (sys.argv[2:] + [""] * 4)[:4]
 KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
 
 
-def fields(data: bytes):
-    """The fields of a protobuf message: number and value, an int or bytes."""
-    at = 0
-
-    def variable() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = variable()
-        if key & 7 == 0:
-            yield key >> 3, variable()
-        else:
-            assert key & 7 == 2, f"wire type {key & 7}"
-            length = variable()
-            assert at + length <= len(data), "a part is longer than what it is in"
-            yield key >> 3, data[at:at + length]
-            at += length
-
-
-def numbers(data: bytes) -> list[int]:
-    values, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            values.append(value if value < 1 << 63 else value - (1 << 64))
-            value = shift = 0
-    return values
-
-
-class Profile:
-    """A profile in pprof's format."""
-
+class SampledProfile(Profile):
     def __init__(self, path: pathlib.Path):
-        texts, types, samples, self.locations, self.mappings, single = [], [], [], {}, {}, {}
-        functions, labels = [], []
-        for field, value in fields(path.read_bytes()):
-            if field == 6:
-                texts.append(value.decode())
-            elif field == 1:
-                types.append(dict(fields(value)))
-            elif field == 2:
-                parts = dict(fields(value))
-                samples.append((numbers(parts.get(1, b"")), numbers(parts[2])))
-                labels.append(dict(fields(parts[3])) if 3 in parts else None)
-            elif field == 3:
-                mapping = dict(fields(value))
-                self.mappings[mapping[1]] = mapping
-            elif field == 4:
-                location = dict(fields(value))
-                assert location[1] not in self.locations, "a location is there twice"
-                self.locations[location[1]] = location
-            elif field == 5:
-                functions.append(dict(fields(value)))
-            elif isinstance(value, int):
-                single[field] = value
-        self.functions = {f[1]: texts[f[2]] for f in functions}
-        assert texts[0] == "", "the first text is the empty one"
-        self.texts = texts
-        self.types = [texts[t[1]] for t in types]
-        assert self.types == ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "lifetime"]
-        assert texts[single[14]] == "inuse_space"
-        self.period = single[12]
-        self.samples = samples
-        assert all(texts[label[1]] == "tag" for label in labels if label)
-        self.tags = [texts[label[2]] if label else None for label in labels]  # of each sample
-        for mapping in self.mappings.values():
-            assert mapping[2] < mapping[3] and texts[mapping[5]], mapping
+        super().__init__(path.read_bytes())
+        assert self.shown_first == "inuse_space"
 
     def sites(self, places: dict[str, int], tags: dict[str, set] | None = None) -> dict[str, list[int]]:
         """The values of each function that is in a stack's innermost frame, by the places that the program told. Fills
@@ -133,7 +64,7 @@ class Run:
             self.truths[-1][words[1]] = [float(n) for n in words[2:]]  # four sums: value, variance, most of one
 
 
-def compare(seen: list[tuple[Profile, dict[str, int], dict[str, list[float]]]]) -> None:
+def compare(seen: list[tuple[SampledProfile, dict[str, int], dict[str, list[float]]]]) -> None:
     """The sums of all runs' estimates are as near to the truth as chance allows: seven standard deviations, and three
     samples, since few rare ones are not spread evenly."""
     for name in seen[0][2]:
@@ -172,7 +103,7 @@ def unbiased(folder: pathlib.Path) -> None:
                 path.unlink(missing_ok=True)
                 run = Run([mode], library, ASHLAR_SAMPLE=every, ASHLAR_SAMPLE_FILE=str(path), **variables)
                 assert run.said == "", run.said
-                seen.append((Profile(path), run.places, run.truths[0]))
+                seen.append((SampledProfile(path), run.places, run.truths[0]))
                 assert seen[-1][0].period == number
             try:
                 compare(seen)
@@ -185,16 +116,16 @@ def fork(folder: pathlib.Path) -> None:
         run = Run(["fork"], ASHLAR_SAMPLE="2K", ASHLAR_SAMPLE_FILE=str(folder / pattern))
         assert run.said == "", run.said
         child, parent = run.truths
-        compare([(Profile(folder / name.format(run.children[0])), run.places, child)])
+        compare([(SampledProfile(folder / name.format(run.children[0])), run.places, child)])
         mine = [p for p in folder.glob(pattern.replace("%p", "*")) if str(run.children[0]) not in p.name]
         assert len(mine) == 1, mine
-        compare([(Profile(mine[0]), run.places, parent)])
+        compare([(SampledProfile(mine[0]), run.places, parent)])
         for path in folder.iterdir():
             path.unlink()
     # What a thread allocates and frees while another one forks counts, too.
     for variables in ({}, {"ASHLAR_HARDEN": "1"}):
         run = Run(["forks"], ASHLAR_SAMPLE="4K", ASHLAR_SAMPLE_FILE=str(folder / "a.pb"), **variables)
-        compare([(Profile(folder / "a.pb"), run.places, run.truths[0])])
+        compare([(SampledProfile(folder / "a.pb"), run.places, run.truths[0])])
 
 
 def files(folder: pathlib.Path) -> None:
@@ -202,22 +133,22 @@ def files(folder: pathlib.Path) -> None:
     path = folder / "by_signal.1"
     run = Run(["signal", path], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_SIGNAL="USR2", ASHLAR_SAMPLE_FILE=f"{folder}/by_signal.%n")
     assert run.said == "", run.said
-    early, late = (Profile(folder / f"by_signal.{n}").sites(run.places)["by_malloc"][0] for n in (1, 2))
+    early, late = (SampledProfile(folder / f"by_signal.{n}").sites(run.places)["by_malloc"][0] for n in (1, 2))
     assert early <= late and late > 0
     Run(["signal", path], expected=-signal.SIGABRT, ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=f"{folder}/x")  # it is there
     Run(["fork"], expected=0, ASHLAR_SAMPLE_FILE=str(folder / "off"))
     assert not (folder / "off").exists()
     path = folder / "by_time.1"
     Run(["interval", path], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_INTERVAL="1", ASHLAR_SAMPLE_FILE=f"{folder}/by_time.%n")
-    Profile(path)
-    Profile(folder / "by_time.2")
+    SampledProfile(path)
+    SampledProfile(folder / "by_time.2")
     path = folder / "by_calls"
     run = Run(["calls", path])
-    sites = Profile(path).sites(run.places)
+    sites = SampledProfile(path).sites(run.places)
     assert sites["by_thread"][0] > 0 and sites["by_malloc"][0] > 0, sites
     # What was allocated while nothing was sampled is not there.
     assert sites["by_other_malloc"] == [0] * 5, sites
-    compare([(Profile(path), {"by_malloc": run.places["by_malloc"], "by_other_malloc": run.places["by_other_malloc"]},
+    compare([(SampledProfile(path), {"by_malloc": run.places["by_malloc"], "by_other_malloc": run.places["by_other_malloc"]},
               {"by_malloc": run.truths[0]["by_malloc"]})])
     assert not list(folder.glob("*.part")), "a file is left"
 
@@ -274,12 +205,12 @@ def symbols(folder: pathlib.Path) -> None:
     """`ashlar export --symbols` names the calls of a profile, once."""
     path = folder / "mixed.pb"
     run = Run(["tags"], ASHLAR_SAMPLE="2K", ASHLAR_SAMPLE_FILE=str(path))
-    before = Profile(path)
+    before = SampledProfile(path)
     assert not before.functions and set(before.tags) == {None, "first", "second"}
     for said in ("calls have names", "had names before"):
         done = subprocess.run([COMMAND, "export", "--symbols", path], capture_output=True, text=True, check=False)
         assert done.returncode == 0 and said in done.stderr, done
-        after = Profile(path)
+        after = SampledProfile(path)
         assert (after.samples, after.tags, after.types, after.period) == (before.samples, before.tags, before.types, before.period)
         # Of several lines the last is the function's that is called.
         names = {after.functions[dict(fields(location[4]))[1]] for location in after.locations.values() if 4 in location}
@@ -300,7 +231,7 @@ def tags(folder: pathlib.Path) -> None:
               "by_large": None}
     child, = run.children
     for path in folder.glob("*.pb"):
-        profile, seen = Profile(path), {}
+        profile, seen = SampledProfile(path), {}
         sites = profile.sites(run.places, seen)
         mine = dict(wanted, in_child="second") if path.stem == str(child) else wanted
         assert {site: {tag} for site, tag in mine.items() if any(sites[site])} == seen, (path, seen)
@@ -316,6 +247,26 @@ def tags(folder: pathlib.Path) -> None:
             if path.stem != str(child):
                 assert abs(live - exact) <= 6 * error, (figures, exact)
     assert len(list(folder.glob("*.pb"))) == 2
+
+
+def tag_errors(folder: pathlib.Path) -> None:
+    """No test: how far the estimates of tags are from the truth, in 200 runs for each distance of samples."""
+    for every in ("1K", "4K", "16K"):
+        off, told = [], []
+        for _ in range(200):
+            run = Run(["tags"], ASHLAR_SAMPLE=every, ASHLAR_STATS_FILE=f"{folder}/%p.json")
+            for path in folder.glob("*.json"):
+                if path.stem != str(run.children[0]):
+                    for tag in json.loads(path.read_text())["tags"]:
+                        sites = ("by_malloc", "by_thread") if tag["tag"] == "first" else ("by_calloc",)
+                        exact = sum(run.truths[-1][site][9] for site in sites)
+                        off.append((tag["live_bytes"] - exact) / exact)
+                        told.append(tag["live_error_bytes"] / exact)
+                path.unlink()
+        deviation, mean = math.sqrt(sum(each * each for each in off) / len(off)), sum(off) / len(off)
+        within = sum(abs(each) <= 2 * error for each, error in zip(off, told)) / len(off)
+        print(f"{every}: {len(off)} estimates, off by {100 * deviation:.1f} % (root mean square; mean {100 * mean:+.2f} %), error as "
+              f"told {100 * sum(told) / len(told):.1f} %, {100 * within:.1f} % within two of it")
 
 
 def tagged(folder: pathlib.Path) -> None:
@@ -400,6 +351,6 @@ run nested
 
 
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols, tags, tagged, probes)}
+    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols, tags, tag_errors, tagged, probes)}
     with tempfile.TemporaryDirectory() as name:
         parts[sys.argv[1]](pathlib.Path(name))

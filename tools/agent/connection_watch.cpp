@@ -36,6 +36,14 @@ std::optional<std::uint16_t> client_port(int descriptor, std::uint16_t port) {
   return port_of(theirs);
 }
 
+// Effects: whoever has the descriptor is told that the connection is over, and closes it. Then the
+// client is told so at once, also one that sends without reading.
+void cut(int descriptor) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  ::shutdown(descriptor, SHUT_RDWR);
+}
+
 using connection = std::pair<int, std::uint16_t>;  // a descriptor, and the client's port
 
 }  // namespace
@@ -66,12 +74,12 @@ connection_watch::connection_watch(std::uint16_t port)
             const std::uint64_t bytes = bytes_received(descriptor);
             if (age > std::chrono::seconds(seconds_max) || bytes > bytes_max ||
                 (age > std::chrono::seconds(silent_seconds_max) && bytes == 0))
-              ::shutdown(descriptor, SHUT_RDWR);
+              cut(descriptor);
           }
           for (std::size_t more = now.size(); more > connections_max; --more) {
             const auto oldest = std::ranges::min_element(
                 now, [](const auto& x, const auto& y) { return x.second < y.second; });
-            ::shutdown(oldest->first.first, SHUT_RDWR);
+            cut(oldest->first.first);
             oldest->second = clock::time_point::max();  // it is gone when the list is made again
           }
           known.swap(now);

@@ -44,9 +44,7 @@ std::string fleet_json(const fleet_look& now, const fleet& all) {
                          {"comm", each->facts.comm},
                          {"service", each->facts.service},
                          {"version", each->facts.version},
-                         {"cgroup", each->facts.cgroup},
                          {"live_bytes", each->total.bytes_in_use},
-                         {"peak_bytes", each->total.peak_bytes_in_use},
                          {"held_bytes", each->total.committed_bytes},
                          {"limit_bytes", each->total.limit_bytes},
                          {"resident_bytes", each->total.resident_bytes},
@@ -56,8 +54,7 @@ std::string fleet_json(const fleet_look& now, const fleet& all) {
                          {"live_kib", points(trend.live_kib)},
                          {"resident_kib", points(trend.resident_kib)}});
   }
-  return files::json_text({{"step_seconds", fleet::step.count()},
-                           {"count", now.processes.size()},
+  return files::json_text({{"count", now.processes.size()},
                            {"silent", now.silent},
                            {"wrong", now.wrong},
                            {"left_out", now.left_out},

@@ -15,27 +15,18 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/core/pprof.hpp>
-
 #include "tools/agent/read_profile.hpp"
+#include "tools/trace/profile_fields.hpp"
 
 namespace ashlar::agent {
 namespace {
-
-struct string_out {
-  std::string& bytes;
-  void put(const void* from, std::size_t count) {
-    bytes.append(static_cast<const char*>(from), count);
-  }
-};
-using fields_out = pprof::protobuf_writer<string_out>;
 
 // Returns: the bytes of the message that fill(writer) writes.
 template <class Fill>
 std::string message(Fill fill) {
   std::string bytes;
-  string_out to{bytes};
-  fields_out fields(to);
+  trace::string_out to{bytes};
+  trace::fields_out fields(to);
   fill(fields);
   return bytes;
 }
@@ -59,7 +50,7 @@ class request_writer {
       return static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
     };
-    return message([&](fields_out& to) {
+    return message([&](trace::fields_out& to) {
       for (const read_profile::type& type : from_.types)
         if (from_.text(type.name) == type_name) to.text(1, value_type(type));
       for (const read_profile::call_stack& stack : from_.stacks)
@@ -81,8 +72,8 @@ class request_writer {
     auto& known = places_[in];
     const auto [found, is_new] = known.emplace(std::string(bytes), known.size());
     if (is_new) {
-      string_out to{dictionary_};
-      fields_out(to).text(in, bytes);
+      trace::string_out to{dictionary_};
+      trace::fields_out(to).text(in, bytes);
     }
     return found->second;
   }
@@ -96,7 +87,7 @@ class request_writer {
   }
 
   std::string value_type(const read_profile::type& type) {
-    return message([&](fields_out& to) {
+    return message([&](trace::fields_out& to) {
       to.number(1, text_at(type.name));
       to.number(2, text_at(type.unit));
     });
@@ -105,7 +96,7 @@ class request_writer {
     const auto [known, is_new] = attributes_.emplace(std::pair(key, text_index), 0);
     if (!is_new) return known->second;
     return known->second =
-               place_of(attributes, message([&](fields_out& to) {
+               place_of(attributes, message([&](trace::fields_out& to) {
                           to.number(1, text(key));
                           to.message(2, [&](auto& value) {
                             value.text(1, label_value(from_.text(text_index), text_bytes_max));
@@ -116,7 +107,7 @@ class request_writer {
     const auto found = from_.mappings.find(id);
     if (found == from_.mappings.end()) return 0;
     const read_profile::mapping& m = found->second;
-    return place_of(mappings, message([&](fields_out& to) {
+    return place_of(mappings, message([&](trace::fields_out& to) {
                       to.number(1, m.begin);
                       to.number(2, m.end);
                       to.number(3, m.offset);
@@ -130,7 +121,7 @@ class request_writer {
   std::uint64_t function(std::uint64_t id) {
     const auto found = from_.functions.find(id);
     if (found == from_.functions.end()) return 0;
-    return place_of(functions, message([&](fields_out& to) {
+    return place_of(functions, message([&](trace::fields_out& to) {
                       to.number(1, text_at(found->second.name));
                       to.number(3, text_at(found->second.file));
                     }));
@@ -139,7 +130,7 @@ class request_writer {
     const auto [known, is_new] = locations_.emplace(id, 0);
     const auto found = from_.locations.find(id);
     if (!is_new || found == from_.locations.end()) return known->second;
-    return known->second = place_of(locations, message([&](fields_out& to) {
+    return known->second = place_of(locations, message([&](trace::fields_out& to) {
                                       to.number(1, mapping(found->second.mapping));
                                       to.number(2, found->second.address);
                                       for (const read_profile::line& each : found->second.lines) {
@@ -155,10 +146,10 @@ class request_writer {
     std::vector<std::uint64_t> calls;
     calls.reserve(stack.locations.size());
     for (const std::uint64_t id : stack.locations) calls.push_back(location(id));
-    const std::uint64_t place = place_of(stacks, message([&](fields_out& to) {
+    const std::uint64_t place = place_of(stacks, message([&](trace::fields_out& to) {
                                            to.numbers(1, std::span<const std::uint64_t>(calls));
                                          }));
-    return message([&](fields_out& to) {
+    return message([&](trace::fields_out& to) {
       to.number(1, place);
       if (!from_.text(stack.tag).empty()) {
         const std::array<std::uint64_t, 1> tag{attribute("ashlar.tag", stack.tag)};
@@ -182,7 +173,7 @@ class request_writer {
 std::string otlp_request(std::string_view profile, const process_figures& of, time_span when) {
   const read_profile from = read(profile);
   request_writer parts(from);
-  const std::string scope = message([&](fields_out& to) {
+  const std::string scope = message([&](trace::fields_out& to) {
     to.message(1, [&](auto& name) {
       name.text(1, "ashlar");
       name.text(2, of.library);
@@ -191,7 +182,7 @@ std::string otlp_request(std::string_view profile, const process_figures& of, ti
     for (const char* const type : {"inuse_space", "inuse_objects"})
       to.text(2, parts.profile(type, when));
   });
-  const std::string resource = message([&](fields_out& to) {
+  const std::string resource = message([&](trace::fields_out& to) {
     const auto attribute = [&](const char* key, auto write_value) {
       to.message(1, [&](auto& pair) {
         pair.text(1, key);
@@ -208,8 +199,8 @@ std::string otlp_request(std::string_view profile, const process_figures& of, ti
       to_value.number(3, static_cast<std::uint64_t>(of.socket.pid));
     });
   });
-  return message([&](fields_out& to) {
-    to.text(1, message([&](fields_out& both) {
+  return message([&](trace::fields_out& to) {
+    to.text(1, message([&](trace::fields_out& both) {
               both.text(1, resource);
               both.text(2, scope);
             }));

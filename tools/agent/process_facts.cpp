@@ -1,10 +1,12 @@
 // tools/agent/process_facts.cpp. Layer: agent.
 #include "tools/agent/process_facts.hpp"
 
+#include <array>
 #include <charconv>
 #include <fstream>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "tools/files/text.hpp"
 
@@ -106,6 +108,11 @@ std::string unit_of(std::string_view cgroup) {
     found = part;
   }
   return found;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 process_facts facts_of(pid_t pid) {

@@ -24,6 +24,9 @@ struct process_facts {
 // UTF-8 of at most label_bytes_max bytes.
 [[nodiscard]] process_facts facts_of(pid_t pid);
 
+// Returns: the name of this machine.
+[[nodiscard]] std::string host_name();
+
 inline constexpr std::size_t label_bytes_max = 200;
 
 // Returns: the text as a label may have it: UTF-8, of which each wrong byte is U+FFFD, cut at

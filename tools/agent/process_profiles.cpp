@@ -1,8 +1,10 @@
 // tools/agent/process_profiles.cpp. Layer: agent.
 #include "tools/agent/process_profiles.hpp"
 
+#include <filesystem>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,10 +35,16 @@ std::optional<control::answer> process_profiles::make(const process_figures& of,
       control::ask_all({of.socket}, "profile", {.each = profile_time, .all = profile_time})
           .front());
   if (got.how != control::outcome::done) return got;
-  const std::set<std::string> files = mapped_files(of.socket.pid);
+  // The system says where a file is, and a profile how it was asked for: a link may lead to it.
+  const auto may_read = [files = mapped_files(of.socket.pid)](const std::string& path) {
+    std::error_code failed;
+    return files.contains(std::filesystem::canonical(path, failed).string());
+  };
   auto named = trace::with_names(
-      got.text, {.may_read = [&](const std::string& path) { return files.contains(path); },
+      got.text, {.may_read = may_read,
                  .shown_first = first,
+                 .comments = {"service=" + of.facts.service, "version=" + of.facts.version,
+                              "host=" + host_name()},
                  .known = &known_});
   if (!named) return control::answer{.how = control::outcome::not_ashlar, .text = {}, .from = 0};
   got.text = std::move(named->bytes);

@@ -57,11 +57,6 @@ std::string gzipped(std::string_view bytes) {
   return packed;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 // Returns: the text without what has a meaning in a name of Pyroscope's, or in a URL.
 std::string plain(std::string_view text) {
   std::string all;

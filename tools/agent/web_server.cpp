@@ -2,19 +2,22 @@
 #include "tools/agent/web_server.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <httplib.h>
+#include <netdb.h>
 #include <sys/socket.h>
 
 #include "tools/agent/connection_watch.hpp"
@@ -23,6 +26,7 @@
 #include "tools/agent/metrics_text.hpp"
 #include "tools/agent/process_profiles.hpp"
 #include "tools/agent/pusher.hpp"
+#include "tools/agent/recordings.hpp"
 #include "tools/control/request.hpp"
 #include "tools/files/error.hpp"
 #include "tools/files/files.hpp"
@@ -70,9 +74,21 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return value;
 }
 
+// Returns: the address that is written as a number, or null.
+std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> address_of(const std::string& text,
+                                                                std::uint16_t port) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  wanted.ai_socktype = SOCK_STREAM;
+  if (::getaddrinfo(text.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0)
+    found = nullptr;
+  return {found, &::freeaddrinfo};
+}
+
 class web_server {
  public:
-  explicit web_server(const server_options& options) : options_(options) {
+  explicit web_server(const server_options& options)
+      : options_(options), recordings_(options.record_library) {
     if (!options.push.empty()) push_to_ = push_target_of(options.push);
     http_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     http_.set_keep_alive_max_count(1);
@@ -124,6 +140,7 @@ class web_server {
     });
     http_.Post("/sample",
                [this](const Request& request, Response& to) { begin_sampling(request, to); });
+    http_.Post("/record", [this](const Request& request, Response& to) { record(request, to); });
   }
 
   // Effects: the port is this one's. Returns: its number. Throws: command_error.
@@ -149,6 +166,7 @@ class web_server {
     const timespec step{fleet::step.count(), 0};
     do fleet_.remember();
     while (::sigtimedwait(&ends, nullptr, &step) < 0);
+    is_ending_.store(true);
     http_.stop();
     serving.join();
     pusher_.reset();
@@ -157,24 +175,10 @@ class web_server {
  private:
   // The library does not say why: a socket of our own does.
   [[noreturn]] void fail_to_bind() const {
-    const bool is_6 = options_.address.find(':') != std::string::npos;
-    const files::open_file probe(
-        ::socket(is_6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    int error = 0;
-    sockaddr_in to4{};
-    sockaddr_in6 to6{};
-    if (is_6) {
-      to6.sin6_family = AF_INET6;
-      to6.sin6_port = htons(options_.port);
-      ::inet_pton(AF_INET6, options_.address.c_str(), &to6.sin6_addr);
-      error = ::bind(probe.descriptor(), reinterpret_cast<const sockaddr*>(&to6), sizeof to6);
-    } else {
-      to4.sin_family = AF_INET;
-      to4.sin_port = htons(options_.port);
-      ::inet_pton(AF_INET, options_.address.c_str(), &to4.sin_addr);
-      error = ::bind(probe.descriptor(), reinterpret_cast<const sockaddr*>(&to4), sizeof to4);
-    }
-    const std::string why = error != 0 && errno != EADDRINUSE
+    const auto to = address_of(options_.address, options_.port);
+    const files::open_file probe(::socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const bool fails = ::bind(probe.descriptor(), to->ai_addr, to->ai_addrlen) != 0;
+    const std::string why = fails && errno != EADDRINUSE
                                 ? std::strerror(errno)
                                 : "another process has that port (--port names one)";
     throw command_error(status_failed, fmt::format("cannot listen at {}, port {}: {}",
@@ -249,9 +253,15 @@ class web_server {
     to.set_content(*profile, "application/octet-stream");
   }
 
+  // Returns: whether the page of this agent asks, or a program; if not, the response says why.
+  static bool may_change(const Request& request, Response& to) {
+    if (request.has_header(own_header)) return true;
+    refuse(to, not_allowed, fmt::format("the header {}: 1 is needed", own_header));
+    return false;
+  }
+
   void begin_sampling(const Request& request, Response& to) {
-    if (!request.has_header(own_header))
-      return refuse(to, not_allowed, fmt::format("the header {}: 1 is needed", own_header));
+    if (!may_change(request, to)) return;
     const auto every = number_in(request.get_param_value("every"));
     if (!every)
       return refuse(to, not_asked_rightly, "?every=N: one of N bytes is to be sampled; 0: none");
@@ -263,24 +273,34 @@ class web_server {
     if (is_done(got.front(), *of, to)) to.set_content("done\n", "text/plain; charset=utf-8");
   }
 
+  void record(const Request& request, Response& to) {
+    if (!may_change(request, to)) return;
+    const auto duration = number_in(request.get_param_value("seconds"));
+    if (!duration || *duration == 0 || *duration > recordings::seconds_max)
+      return refuse(to, not_asked_rightly,
+                    fmt::format("?seconds=N: 1 to {}", recordings::seconds_max));
+    const auto now = fleet_.look();
+    const process_figures* const of = process_in(request, *now, to);
+    if (of == nullptr) return;
+    auto made = recordings_.make(*of, seconds(*duration), is_ending_);
+    if (!made) return refuse(to, too_busy, "other processes are being recorded: ask again");
+    if (is_done(*made, *of, to)) to.set_content(made->text, "application/octet-stream");
+  }
+
   const server_options& options_;
   fleet fleet_;
   process_profiles profiles_;
+  recordings recordings_;
+  std::atomic<bool> is_ending_{false};
   std::optional<push_target> push_to_;
   std::optional<pusher> pusher_;
   httplib::Server http_;
 };
 
-bool is_address(const std::string& text) {
-  unsigned char bytes[sizeof(in6_addr)];
-  return ::inet_pton(AF_INET, text.c_str(), bytes) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), bytes) == 1;
-}
-
 }  // namespace
 
 void serve(const server_options& options) {
-  if (!is_address(options.address))
+  if (address_of(options.address, options.port) == nullptr)
     throw command_error(status_usage,
                         fmt::format("--listen: '{}' is no address, such as 10.0.0.7 or ::1",
                                     label_value(options.address)));

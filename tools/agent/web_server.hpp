@@ -13,6 +13,7 @@ struct server_options {
   std::string token;                  // whoever asks has to have it; empty: nobody has
   std::string push;                   // where profiles go (pusher.hpp); empty: nowhere
   std::chrono::seconds push_every{60};
+  std::string record_library;  // libashlar-record.so; empty: it is not there
 };
 
 // Effects: serves HTTP at the address, and says on standard output where, until SIGINT or SIGTERM,

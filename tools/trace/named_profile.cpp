@@ -6,8 +6,6 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/core/pprof.hpp>
-
 #include "tools/trace/profile_fields.hpp"
 #include "tools/trace/symbols.hpp"
 
@@ -21,7 +19,8 @@ enum profile_field : unsigned {
   of_location,
   of_function,
   of_text,
-  of_shown_first = 14
+  of_comment = 13,
+  of_shown_first
 };
 enum mapping_field : unsigned {
   mapping_id = 1,
@@ -38,14 +37,6 @@ enum location_field : unsigned {
   location_address,
   location_line
 };
-
-struct string_out {
-  std::string& bytes;
-  void put(const void* from, std::size_t count) {
-    bytes.append(static_cast<const char*>(from), count);
-  }
-};
-using fields_out = pprof::protobuf_writer<string_out>;
 
 std::string bytes_of_digits(std::string_view digits) {
   const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
@@ -72,6 +63,7 @@ class profile_namer {
         part.number(3, made.name);
         part.number(4, made.file);
       });
+    for (const std::string& comment : how_.comments) out_.number(of_comment, text_of(comment));
     for (const std::string& text : new_texts_) out_.text(of_text, text);
     // Of a number that is there twice the last one counts.
     const auto first = std::ranges::find(texts_, how_.shown_first);

@@ -33,6 +33,8 @@ struct naming {
   std::function<bool(const std::string& path)> may_read = {};
   /// The value that readers show first; empty: as it was.
   std::string_view shown_first = {};  // NOLINT(readability-redundant-member-init)
+  /// What the profile says besides, as pprof -comments shows it.
+  std::vector<std::string> comments = {};  // NOLINT(readability-redundant-member-init)
   /// What was found for other profiles, and gets what is found for this one; null: there is nothing.
   known_places* known = nullptr;
 };

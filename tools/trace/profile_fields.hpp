@@ -1,16 +1,28 @@
 // tools/trace/profile_fields.hpp: reads the parts of a profile of pprof's format, which is a protobuf
-// message (core/pprof.hpp writes them). Layer: trace.
+// message, and writes such fields (core/pprof.hpp). Layer: trace.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include <ashlar/core/pprof.hpp>
 
 #include "tools/trace/bytes.hpp"
 
 namespace ashlar::trace {
+
+/// Writes the fields of a message to the end of a text.
+struct string_out {
+  std::string& bytes;
+  void put(const void* from, std::size_t count) {
+    bytes.append(static_cast<const char*>(from), count);
+  }
+};
+using fields_out = pprof::protobuf_writer<string_out>;
 
 struct damaged_profile {};
 

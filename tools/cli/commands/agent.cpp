@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/files/files.hpp"
+#include "tools/measure/allocator_list.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -28,7 +30,7 @@ constexpr const char* agent_footer =
     R"(It finds every process of this user that has a control socket, or of all users where it runs
 as root, and asks them each time that it is asked. It ends by Ctrl-C or SIGTERM.
 
-  /                       a page: processes, the last hour, what holds memory
+  /                       a page: processes, the last hour, what holds memory, a recording
   /metrics                all figures, for Prometheus
   /debug/pprof/heap?pid=N what lives in a process that samples, for go tool pprof
   /debug/pprof/allocs?pid=N  the same, what was allocated first
@@ -73,6 +75,13 @@ std::string token_in(const std::string& path) {
   return token;
 }
 
+// Returns: its whole path, since a process has a folder of its own; nothing: it is not there.
+std::string record_library() try {
+  return std::filesystem::absolute(measure::find_record_library()).string();
+} catch (const command_error&) {
+  return {};
+}
+
 }  // namespace
 
 void add_agent(command_parser& to) {
@@ -90,7 +99,8 @@ void add_agent(command_parser& to) {
                                   .port = static_cast<std::uint16_t>(with->port),
                                   .token = {},
                                   .push = with->push,
-                                  .push_every = std::chrono::seconds(with->push_every)};
+                                  .push_every = std::chrono::seconds(with->push_every),
+                                  .record_library = record_library()};
     if (!with->token_file.empty()) options.token = token_in(with->token_file);
     agent::serve(options);
     return 0;
