@@ -34,8 +34,8 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
 
 // The first lines: what ran, what it had in memory at its peak, and the lines that held most then.
 std::string render_answer(const trace_report& report);
-// `rows`: how many sizes are listed, and moments.
-std::string render_figures(const trace_report& report, std::size_t rows, glyphs set);
+// `rows`: how many sizes are listed, and moments. Where lines are known, the rest only if `is_full`.
+std::string render_figures(const trace_report& report, std::size_t rows, bool is_full, glyphs set);
 nlohmann::json trace_report_json(const trace_report& report);
 
 }  // namespace ashlar::cli

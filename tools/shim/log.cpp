@@ -234,8 +234,8 @@ void end_thread(void*) {
 /// Behind all other handlers of exit(), so that what those free is free.
 void wait_for_look(void*) {
   if (!is_on() || the_process->generation == 0) return;
+  put_untouched_of_living();  // nothing is watched then: the recorder searches for pointers to blocks
   recording = false;
-  watched.clear();  // the recorder searches for pointers to blocks
   trace::spool_process& own = the_spool->processes[the_process->index];
   own.stack_at_end.store(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)),
                          std::memory_order_relaxed);

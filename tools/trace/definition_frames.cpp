@@ -229,6 +229,35 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
   return from.empty() ? nullptr : "bytes behind the last mapping";
 }
 
+std::string encode(const exit_look& look, compressor& with) {
+  std::string bytes;
+  put_string(bytes, look.failure);
+  for (const lost_blocks& each : look.lost)
+    for (const std::uint64_t number : {std::uint64_t{each.stack}, each.blocks, each.bytes})
+      put_varint(bytes, number);
+  return definitions_frame(frame_kind::exit_look, look.lost.size(), bytes, with);
+}
+
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::uint64_t& room, std::optional<exit_look>& look) {
+  std::string bytes;
+  if (const char* const fault = unpack(payload, with, room, bytes); fault != nullptr) return fault;
+  byte_reader from(view_of(bytes));
+  const auto failure = from.string();
+  if (!failure || !take(room, failure->size())) return "a look at exit without its begin";
+  look = exit_look{std::string(*failure), {}};
+  for (std::uint32_t i = 0; i < header.count; ++i) {
+    const auto stack = from.varint();
+    const auto blocks = from.varint();
+    const auto lost = from.varint();
+    if (!stack || *stack > UINT32_MAX || !blocks || !lost)
+      return "lost blocks without their figures";
+    if (!take(room, sizeof(lost_blocks))) return no_room;
+    look->lost.push_back({static_cast<std::uint32_t>(*stack), *blocks, *lost});
+  }
+  return from.empty() ? nullptr : "bytes behind the last lost blocks";
+}
+
 std::string encode_end(std::uint64_t events) {
   frame_header header;
   header.kind = frame_kind::end;

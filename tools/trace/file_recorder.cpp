@@ -253,7 +253,7 @@ void file_recorder::look_at_exits() {
   for (const auto& p : processes()) {
     if (!waits_at_exit(*p)) continue;
     take_all_of(*p);
-    look_({p->pid, stack_at_exit(*p)}, [this] { beat(); });
+    traces_[p->pid]->writer->add(look_({p->pid, stack_at_exit(*p)}, [this] { beat(); }));
     go_on(*p);
   }
 }

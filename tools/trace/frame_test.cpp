@@ -388,6 +388,32 @@ TEST(Definitions, MappingsComeBackAndBrokenOnesAreFaults) {
   EXPECT_EQ(fault_in(2, 1000, view_of(lying)), "a mapping that ends before it begins");
 }
 
+TEST(Definitions, ALookAtExitComesBackAndABrokenOneIsAFault) {
+  const exit_look look{"why", {{UINT32_MAX, 7, UINT64_MAX}, {0, 0, 0}}};
+  compressor pack;
+  decompressor unpack;
+  const std::string bytes = encode(look, pack);
+  const byte_view payload = view_of(bytes).subspan(frame_header_bytes);
+  frame_header header;
+  ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
+  EXPECT_EQ(header.kind, frame_kind::exit_look);
+  std::optional<exit_look> read;
+  const auto fault_in = [&](std::uint32_t count, std::uint64_t room, byte_view of) {
+    header.count = count;
+    const char* const fault = decode(header, of, unpack, room, read);
+    return std::string(fault == nullptr ? "" : fault);
+  };
+  const std::uint64_t needed = look.failure.size() + 2 * sizeof(lost_blocks);
+  EXPECT_EQ(fault_in(2, needed, payload), "");
+  EXPECT_EQ(read, look);
+  EXPECT_EQ(fault_in(2, needed - 1, payload), "more than a trace of this size may unpack to");
+  EXPECT_EQ(fault_in(3, 1000, payload), "lost blocks without their figures");
+  EXPECT_EQ(fault_in(1, 1000, payload), "bytes behind the last lost blocks");
+  std::string lying;
+  pack.put_column(lying, view_of(std::string("\x7f")));
+  EXPECT_EQ(fault_in(0, 1000, view_of(lying)), "a look at exit without its begin");
+}
+
 TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
   const std::vector<memory_look> looks{
       {7, 4096, 0},
