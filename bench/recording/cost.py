@@ -5,7 +5,7 @@
   bench/recording/cost.py --ten [--runs N]                                    both at their defaults, on ten programs
   bench/recording/cost.py --sampling [--instructions] [PROGRAM...]            ASHLAR_SAMPLE, beside tcmalloc and jemalloc
 
-PROGRAM: python3 cc1plus sqlite3; --ten: those of bench/programs/real_programs.py, at their smaller sizes. Processor time (user + system) is that of all that was started, the recorder and what
+PROGRAM: of bench/programs/real_programs.py (python3_json cc1plus sqlite3), with --ten at their smaller sizes. Processor time (user + system) is that of all that was started, the recorder and what
 compresses included. The median of the runs, and in brackets the least. What is missing is left out: scripts/setup.sh
 recording. tcmalloc's profiler is on by HEAPPROFILE, with a file at the end only; jemalloc's by prof:true, where it was
 built in. Each is beside the same allocator without its profiler. With --instructions, callgrind counts the instructions
@@ -38,7 +38,7 @@ class Way(NamedTuple):
     written: str = ""  # a pattern of the files that it writes
 
 
-def ten_programs(folder: pathlib.Path) -> dict[str, list[str]]:
+def programs(folder: pathlib.Path, quick: bool) -> dict[str, list[str]]:
     sys.path.insert(0, str(ROOT / "bench/programs"))
     import real_programs  # pylint: disable=import-outside-toplevel
     os.environ.update(PYTHONMALLOC="malloc", PYTHONHASHSEED="0")
@@ -46,25 +46,14 @@ def ten_programs(folder: pathlib.Path) -> dict[str, list[str]]:
     for program in real_programs.programs():
         if program.server or program.name == "git_gc" or program.missing():  # git gc works in processes of its own
             continue
-        program.prepare(folder, [True])
-        command = [str(word) for word in program.command(folder, True)]
+        program.prepare(folder, [quick])
+        command = [str(word) for word in program.command(folder, quick)]
         if command[0] == "/usr/bin/env":  # heaptrack does not follow it
             while "=" in command[1]:
                 os.environ.update([command.pop(1).split("=", 1)])
             command.pop(0)
         found[program.name] = command
     return found
-
-
-def programs(folder: pathlib.Path) -> dict[str, list[str]]:
-    compiler = subprocess.run(["g++", "-print-prog-name=cc1plus"], check=True, capture_output=True, text=True).stdout.strip()
-    source = folder / "includes.ii"
-    subprocess.run(["g++", "-std=c++20", "-E", str(ROOT / "bench/programs/includes.cpp"), "-o", str(source)], check=True)
-    # In the environment of all, since heaptrack does not follow env(1) to what that executes.
-    os.environ.update(PYTHONMALLOC="malloc", PYTHONHASHSEED="0")
-    return {"python3": ["/usr/bin/python3", str(ROOT / "bench/programs/python_json.py")],
-            "cc1plus": [compiler, "-quiet", "-fpreprocessed", "-std=c++20", "-O1", str(source), "-o", "/dev/null"],
-            "sqlite3": ["/usr/bin/sqlite3", "-batch", ":memory:", f".read {ROOT / 'bench/programs/sqlite_joins.sql'}"]}
 
 
 def recording(ashlar: str, folder: pathlib.Path) -> dict[str, Way]:
@@ -189,14 +178,14 @@ def main() -> None:
         parser.error("--instructions wants --sampling" if arguments.runs >= 1 else "--runs is at least 1")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        all_programs = ten_programs(folder) if arguments.ten else programs(folder)
+        all_programs = programs(folder, arguments.ten)
         if unknown := sorted(set(arguments.names) - set(all_programs)):
             parser.error(f"no such program: {' '.join(unknown)}")
         ways = (sampling(arguments.library, folder) if arguments.sampling
                 else (defaults if arguments.ten else recording)(arguments.ashlar, folder))
         if not arguments.instructions:
             print(f"{'':<28} {'user+system, s':>16} {'ratio':>6} {'wall, s':>9} {'ratio':>6} {'bytes':>12} {'an event':>9}")
-        for label in arguments.names or all_programs:
+        for label in arguments.names or (all_programs if arguments.ten else ["python3_json", "cc1plus", "sqlite3"]):
             print(label)
             if not arguments.instructions:
                 measure(ways, all_programs[label], arguments.runs, folder)

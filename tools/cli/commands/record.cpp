@@ -261,7 +261,7 @@ int record_traces(const record_options& options) {
   const auto started = static_cast<std::uint64_t>(std::time(nullptr));
   const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
   const auto kept = [&] {
-    if (!folder) return what_is_kept(files);
+    if (single) return what_is_kept(files);
     return files.unfinished().empty()
                ? std::string()
                : fmt::format("; what was recorded before can be read in '{}'", folder->path());
@@ -269,12 +269,11 @@ int record_traces(const record_options& options) {
   if (!program.failure().empty())
     return fail_beside(outcome.wait_status, program.failure() + kept());
   const auto results = recorder.results();
-  std::string written = options.output;
   std::string most;  // the trace that has most
   try {
     const auto with_events =
         std::ranges::count_if(results, [](const auto& result) { return result.events != 0; });
-    if (!folder && !options.is_named && with_events > 1) folder.emplace(written = default_folder);
+    if (!folder && !options.is_named && with_events > 1) folder.emplace(default_folder);
     if (folder) {
       recording_index index = index_of(recorder, options, files.recording(), started, outcome);
       if (results.empty()) {
@@ -289,10 +288,10 @@ int record_traces(const record_options& options) {
       }
       most = tell_folder(folder->path(), index);
     } else {
-      const std::vector<std::string> traces = commit(files, results, outcome);
-      if (!traces.empty()) most = traces.front();
-      if (options.symbols)
-        for (const std::string& trace : traces) put_names_into(trace, trace);
+      for (const std::string& trace : commit(files, results, outcome)) {
+        if (most.empty()) most = trace;
+        if (options.symbols) put_names_into(trace, trace);
+      }
     }
   } catch (const std::exception& error) {
     return fail_beside(outcome.wait_status, reason_of(error) + kept());
