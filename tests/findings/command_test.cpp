@@ -109,7 +109,7 @@ TEST_F(Findings, AreForOtherReadersToo) {
   done({"leaks", "--trace", "run.atrace", "--for", "sarif=held.sarif"});
   const json held = json::parse(said("held.sarif")).at("runs")[0].at("results");
   ASSERT_FALSE(held.empty());
-  EXPECT_EQ(held[0].at("ruleId"), "held");
+  EXPECT_EQ(held[0].at("ruleId"), "unreachable");
   EXPECT_EQ(held[0].at("locations")[0].at("physicalLocation").at("region").at("startLine"), line);
 }
 

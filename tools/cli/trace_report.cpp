@@ -243,6 +243,13 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   name_mappings(report.summary.memory, reader, names);
   const auto& stacks = report.summary.stacks;
   report.lines = site_lines(reader, stacks, names, sites);
+  if (moments == 0) {
+    for (const site_line& line : report.lines)
+      if (line.site.source.empty() && !line.site.module.empty() &&
+          std::ranges::find(report.without_lines, line.site.module) == report.without_lines.end())
+        report.without_lines.push_back(line.site.module);
+    return report;
+  }
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);
   report.held = call_sites(reader, stacks, names, &figures::live_bytes, sites);
   report.growing = sites::find_growth(reader, report.summary.held, names);

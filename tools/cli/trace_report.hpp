@@ -27,7 +27,8 @@ struct trace_report {
   std::vector<std::string> without_lines;  // programs and libraries whose calls come first in these
 };
 
-// Effects: reads the trace to its end; `also` is told each step. Throws: trace_error.
+// Effects: reads the trace to its end; `also` is told each step. Without moments there is what
+// render_answer() takes, and not all calls get names, which may take seconds. Throws: trace_error.
 trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& names,
                                const std::string& path, std::size_t sites, std::size_t moments,
                                const std::function<void(const trace::step&)>& also);

@@ -234,7 +234,7 @@ void tell_answer(const std::string& trace, const std::string& written) try {
   const auto reader = open_trace(trace);
   trace::call_names names(*reader);
   const trace_report report =
-      make_trace_report(*reader, names, trace, lines_told, 2, [](const trace::step&) {});
+      make_trace_report(*reader, names, trace, lines_told, 0, [](const trace::step&) {});
   fmt::print(stderr, "{}", render_answer(report));
   tell_missing_names(names.lost(), report.without_lines);
   fmt::print(stderr, "ashlar: next: ashlar report {0}, or with --text; ashlar leaks --trace {0}\n",
