@@ -12,6 +12,7 @@
 #include "tools/inspect/survey.hpp"
 #include "tools/trace/process_memory.hpp"
 #include "tools/trace/reachability.hpp"
+#include "tools/trace/reader.hpp"
 
 namespace ashlar::cli {
 namespace {

@@ -236,7 +236,8 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
                    std::uint64_t& room, std::optional<exit_look>& look) {
   const auto before = [&](byte_reader& from) -> const char* {
     const auto failure = from.string();
-    if (!failure || !take(room, failure->size())) return "a look at exit without its begin";
+    if (!failure) return "a look at exit without its begin";
+    if (!take(room, failure->size())) return no_room;
     look = exit_look{std::string(*failure), {}};
     return nullptr;
   };
