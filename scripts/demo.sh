@@ -56,7 +56,7 @@ say "the pools of python3's JSON round trip (one more run)"
 
 say "measure, choose, prove: python3 recorded, pools chosen from the trace, checked and replayed"
 chain=$folder/python3
-"$ashlar" record -o "$chain.atrace" -- "${json_round_trip[@]}" >/dev/null
+"$ashlar" record --no-stacks -o "$chain.atrace" -- "${json_round_trip[@]}" >/dev/null
 "$ashlar" tune --largest 32768 -o "${chain}_pools.hpp" "$chain.atrace"
 "$ashlar" tune verify "${chain}_pools.json"
 "$ashlar" tune --mode heap -o "$chain.classes" "$chain.atrace"

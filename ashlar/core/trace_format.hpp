@@ -73,7 +73,7 @@ inline constexpr std::string_view magic{
     8};
 /// 5 had no looks at memory, 4 no notes, 3 no brief_events, 2 no names, 1 no identified_modules;
 /// all are read as well.
-inline constexpr std::uint32_t version = 6;
+inline constexpr std::uint32_t version = 7;
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;
 inline constexpr std::size_t header_names_max = 1024;
@@ -111,6 +111,7 @@ enum class frame_kind : std::uint32_t {
   brief_events = 7,  // as events, with coarse times and births of dead blocks; from version 4 on
   memory = 8,        // definitions: what was resident, and where; from version 6 on
   mappings = 9,      // definitions: what the program mapped by itself; from version 6 on
+  exit_look = 10,    // definitions: what no pointer led to at exit; from version 7 on
 };
 
 /// Of what a stretch of a process's memory is.

@@ -2,9 +2,10 @@
 """What recording and sampling cost: programs by themselves and with it, beside other heap profilers, turn by turn.
 
   bench/recording/cost.py [--runs N] [PROGRAM...]                             `ashlar record`, beside heaptrack
+  bench/recording/cost.py --ten [--runs N]                                    both at their defaults, on ten programs
   bench/recording/cost.py --sampling [--instructions] [PROGRAM...]            ASHLAR_SAMPLE, beside tcmalloc and jemalloc
 
-PROGRAM: python3 cc1plus sqlite3. Processor time (user + system) is that of all that was started, the recorder and what
+PROGRAM: of bench/programs/real_programs.py (python3_json cc1plus sqlite3), with --ten at their smaller sizes. Processor time (user + system) is that of all that was started, the recorder and what
 compresses included. The median of the runs, and in brackets the least. What is missing is left out: scripts/setup.sh
 recording. tcmalloc's profiler is on by HEAPPROFILE, with a file at the end only; jemalloc's by prof:true, where it was
 built in. Each is beside the same allocator without its profiler. With --instructions, callgrind counts the instructions
@@ -37,28 +38,42 @@ class Way(NamedTuple):
     written: str = ""  # a pattern of the files that it writes
 
 
-def programs(folder: pathlib.Path) -> dict[str, list[str]]:
-    compiler = subprocess.run(["g++", "-print-prog-name=cc1plus"], check=True, capture_output=True, text=True).stdout.strip()
-    source = folder / "includes.ii"
-    subprocess.run(["g++", "-std=c++20", "-E", str(ROOT / "bench/programs/includes.cpp"), "-o", str(source)], check=True)
-    # In the environment of all, since heaptrack does not follow env(1) to what that executes.
+def programs(folder: pathlib.Path, quick: bool) -> dict[str, list[str]]:
+    sys.path.insert(0, str(ROOT / "bench/programs"))
+    import real_programs  # pylint: disable=import-outside-toplevel
     os.environ.update(PYTHONMALLOC="malloc", PYTHONHASHSEED="0")
-    return {"python3": ["/usr/bin/python3", str(ROOT / "bench/programs/python_json.py")],
-            "cc1plus": [compiler, "-quiet", "-fpreprocessed", "-std=c++20", "-O1", str(source), "-o", "/dev/null"],
-            "sqlite3": ["/usr/bin/sqlite3", "-batch", ":memory:", f".read {ROOT / 'bench/programs/sqlite_joins.sql'}"]}
+    found = {"git_log": ["/usr/bin/git", "-C", str(ROOT), "log", "--stat", "-n", "300"]}
+    for program in real_programs.programs():
+        if program.server or program.name == "git_gc" or program.missing():  # git gc works in processes of its own
+            continue
+        program.prepare(folder, [quick])
+        command = [str(word) for word in program.command(folder, quick)]
+        if command[0] == "/usr/bin/env":  # heaptrack does not follow it
+            while "=" in command[1]:
+                os.environ.update([command.pop(1).split("=", 1)])
+            command.pop(0)
+        found[program.name] = command
+    return found
 
 
 def recording(ashlar: str, folder: pathlib.Path) -> dict[str, Way]:
     base = "by itself"
     found = {base: Way(base, [], {})}
     # heaptrack takes up to 64 frames
-    for options, file in ([], "run.atrace"), (["--stacks=8"], "run.atrace"), (["--stacks=64"], "run.atrace"), \
+    for options, file in (["--no-stacks"], "run.atrace"), (["--stacks=8"], "run.atrace"), (["--stacks=64"], "run.atrace"), \
             (["--profile"], "run.aprof"):
         command = ["ashlar", "record", *options]
         found[" ".join(command)] = Way(base, [ashlar, *command[1:], "-o", str(folder / file), "--"], {}, file)
     if shutil.which("heaptrack"):
         found["heaptrack --raw"] = Way(base, ["heaptrack", "--raw", "-o", str(folder / "heaptrack")], {}, "heaptrack*")
     return found
+
+
+def defaults(ashlar: str, folder: pathlib.Path) -> dict[str, Way]:
+    base = "by itself"
+    return {base: Way(base, [], {}), "ashlar record": Way(base, [ashlar, "record", "-o", str(folder / "run.atrace"), "--"], {},
+                                                          "run.atrace"),
+            "heaptrack": Way(base, ["heaptrack", "-o", str(folder / "heaptrack")], {}, "heaptrack*")}
 
 
 def sampling(library: str, folder: pathlib.Path) -> dict[str, Way]:
@@ -153,6 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--sampling", action="store_true", help="of ASHLAR_SAMPLE, not of `ashlar record`")
+    parser.add_argument("--ten", action="store_true", help="ten programs, recorded by default")
     parser.add_argument("--instructions", action="store_true", help="with --sampling: count them, by callgrind")
     parser.add_argument("--ashlar", default=str(ROOT / "build/release/bin/ashlar"))
     parser.add_argument("--library", default=str(ROOT / "build/release/ashlar/libashlar-malloc.so"))
@@ -162,13 +178,14 @@ def main() -> None:
         parser.error("--instructions wants --sampling" if arguments.runs >= 1 else "--runs is at least 1")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        all_programs = programs(folder)
+        all_programs = programs(folder, arguments.ten)
         if unknown := sorted(set(arguments.names) - set(all_programs)):
             parser.error(f"no such program: {' '.join(unknown)}")
-        ways = sampling(arguments.library, folder) if arguments.sampling else recording(arguments.ashlar, folder)
+        ways = (sampling(arguments.library, folder) if arguments.sampling
+                else (defaults if arguments.ten else recording)(arguments.ashlar, folder))
         if not arguments.instructions:
             print(f"{'':<28} {'user+system, s':>16} {'ratio':>6} {'wall, s':>9} {'ratio':>6} {'bytes':>12} {'an event':>9}")
-        for label in arguments.names or all_programs:
+        for label in arguments.names or (all_programs if arguments.ten else ["python3_json", "cc1plus", "sqlite3"]):
             print(label)
             if not arguments.instructions:
                 measure(ways, all_programs[label], arguments.runs, folder)

@@ -27,7 +27,8 @@ def main() -> None:
         python = ["/usr/bin/python3", str(ROOT / "bench/programs/python_json.py"), str(objects)]
         with tempfile.TemporaryDirectory() as folder:
             record = [arguments.ashlar, "record", "-o", f"{folder}/run.atrace"]
-            lines = {"by itself": [*CALLGRIND, *python], "ashlar record": [*record, "--", *CALLGRIND, *python]}
+            lines = {"by itself": [*CALLGRIND, *python],
+                     "ashlar record --no-stacks": [*record, "--no-stacks", "--", *CALLGRIND, *python]}
             for depth in (8, 16, 64):
                 lines[f"ashlar record --stacks={depth}"] = [*record, f"--stacks={depth}", "--", *CALLGRIND, *python]
             if HEAPTRACK.exists():
@@ -36,7 +37,7 @@ def main() -> None:
             for way, line in lines.items():
                 outputs[way].append(run(line, PYTHONMALLOC="malloc", PYTHONHASHSEED="0",
                                         DUMP_HEAPTRACK_OUTPUT=f"{folder}/heaptrack"))
-    less, more = map(events_of, outputs["ashlar record"])
+    less, more = map(events_of, outputs["ashlar record --no-stacks"])
     print(f"python3, {more - less:,} events; instructions an event")
     each = {way: (collected(after) - collected(before)) / (more - less) for way, (before, after) in outputs.items()}
     for way, count in each.items():

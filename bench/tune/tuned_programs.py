@@ -56,7 +56,7 @@ def recorded(program, work, folder, options):
     """The traces of the program and of its children."""
     for old in folder.glob(f"{program.name}.*atrace"):
         old.unlink()
-    run(program, work, [options.ashlar, "record", "-o", str(folder / f"{program.name}.atrace"), "--"])
+    run(program, work, [options.ashlar, "record", "--no-stacks", "-o", str(folder / f"{program.name}.atrace"), "--"])
     return sorted(folder.glob(f"{program.name}.*atrace"))
 
 

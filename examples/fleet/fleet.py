@@ -86,7 +86,7 @@ def record(ashlar: str, words: list[str], number: int, traces: str | None) -> Pr
     with scratch_folder() as scratch:
         folder = Path(tempfile.mkdtemp(prefix=f"run-{number}-", dir=traces or scratch))
         result = folder / "run.aprof"
-        status, said = run(ashlar, "record", "-o", folder / "run.atrace", "--", *words)
+        status, said = run(ashlar, "record", "--no-stacks", "-o", folder / "run.atrace", "--", *words)
         if status != 0:
             raise FleetError(f"{name} ended with {status}: {said}")
         status, said = run(ashlar, "tune", "profile", "-o", result, *sorted(folder.glob("*.atrace")))

@@ -169,7 +169,7 @@ class AttachTest(CommandTest):
         service = self.planted(*words)
         for number in range(ATTACHES):
             trace = self.path("service.atrace")
-            recording = Recording(service.pid, trace, *(["--stacks"] if number % 2 else []))
+            recording = Recording(service.pid, trace, *([] if number % 2 else ["--no-stacks"]))
             recording.wait_until_attached(service.pid)
             time.sleep(0.02)
             status, errors = recording.end()

@@ -257,7 +257,7 @@ TEST_F(Diff, WithoutStacksItTellsTheSumAndHowToGetThem) {
   write("a.atrace", text_trace("shop").holds(0, 10, 100));
   write("b.atrace", text_trace("shop").holds(0, 10, 200));
   const ended result = command({"diff", "a.atrace", "b.atrace"});
-  has(result.err, "a.atrace has no calls: ashlar record --stacks records them\n");
+  has(result.err, "a.atrace has no calls: ashlar record records them\n");
   has(result.out, "  +1000 B at the peak, from 1000 B to 2.0 KiB\n");
   has(result.out, "      calls that were not recorded\n");
 }
@@ -293,7 +293,7 @@ TEST_F(StatOfGrowth, NamesWhatRisesAllThroughTheRun) {
   trace.holds(orders, 20, 1000);  // a start-up
   for (int i = 0; i < 100; ++i) trace.uses(notes, 5, 40).holds(lines, 1, 64);
   write("a.atrace", trace);
-  const ended result = command({"report", "--text", "a.atrace"}, 0);
+  const ended result = command({"report", "--text", "--full", "a.atrace"}, 0);
   const std::size_t at = result.out.find("\n  rising all through the run, the steepest first\n\n");
   ASSERT_NE(at, std::string::npos) << result.out;
   has(result.out.substr(at), " a second: ");
@@ -311,7 +311,7 @@ TEST_F(StatOfGrowth, NamesWhatRisesAllThroughTheRun) {
 
 TEST_F(StatOfGrowth, SaysNothingWhereNothingDoes) {
   write("a.atrace", text_trace("shop").holds(orders, 20, 1000).uses(notes, 500, 40));
-  lacks(done({"report", "--text", "a.atrace"}), "rising");
+  lacks(done({"report", "--text", "--full", "a.atrace"}), "rising");
   has(said("out"), "500 of 520 blocks were freed by the next call");
 }
 

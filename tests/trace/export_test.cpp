@@ -118,7 +118,7 @@ TEST_F(Export, ARecordingBecomesATimeLine) {
         "other.json"},
        2);
   has(said("err"), "--figure is for pprof and folded stacks");
-  record({});  // without calls there are live bytes still
+  record({"--no-stacks"});  // without calls there are live bytes still
   done({"export", "--format", "perfetto", "run.atrace", "-o", "run.json"});
   lacks(read_file(path("run.json")), "held: ");
 }
@@ -137,10 +137,10 @@ TEST_F(Export, AnAnnotationIsAtTheLineOfTheProgram) {
 TEST_F(Export, WhatCannotBeExportedIsNamed) {
   done({"export", "none.atrace", "-o", "run.pb"}, 2);
   has(said("err"), "none.atrace");
-  record({});
+  record({"--no-stacks"});
   done({"export", "run.atrace", "-o", "run.pb"}, 2);
   EXPECT_EQ(said("err"),
-            "ashlar: 'run.atrace' has no calls to export: ashlar record --stacks records them\n");
+            "ashlar: 'run.atrace' has no calls to export: ashlar record records them\n");
   EXPECT_FALSE(fs::exists(path("run.pb")));
   done({"export", "run.atrace", "-o", "run.atrace"}, 2);
 }
@@ -283,7 +283,7 @@ TEST_F(Symbols, ATraceThatWasCutKeepsWhatItHas) {
 }
 
 TEST_F(Symbols, WhatIsNoTraceOrHasNoCallsIsRefusedAndStays) {
-  record("plain.atrace", {});
+  record("plain.atrace", {"--no-stacks"});
   record("damaged.atrace");
   std::string bytes = read_file(path("damaged.atrace"));
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
@@ -292,7 +292,7 @@ TEST_F(Symbols, WhatIsNoTraceOrHasNoCallsIsRefusedAndStays) {
   write_file(path("empty"), "");
   fs::create_directory(path("folder"));
   for (const auto& [file, told] : std::vector<std::pair<std::string, std::string>>{
-           {"plain.atrace", "'plain.atrace' has no calls to name: ashlar record --stacks"},
+           {"plain.atrace", "'plain.atrace' has no calls to name: ashlar record"},
            {"damaged.atrace", "damaged.atrace: at byte "},
            {"text.txt", "text.txt: at byte 0: this is no trace of ashlar's"},
            {"empty", "empty: at byte 0: the file is empty"},

@@ -59,7 +59,7 @@ TEST_F(Lines, StatNamesFileAndLineOfInlinedCallsToo) {
   has(site["frames"][0], "make_order");
   EXPECT_TRUE(is_at(site["sources"][1], line_of("serve")));
   has(site["frames"][1], "shop::serve(int, bool) in planted_leak");
-  has(done({"report", "--text", "run.atrace"}), line_of("deep"));
+  has(done({"report", "--text", "--full", "run.atrace"}), line_of("deep"));
 }
 
 // Functions are in a file beside the object (-gsplit-dwarf), the lines are in the program.
@@ -87,8 +87,9 @@ TEST_F(Lines, StatBeginsWithTheLinesOfTheProgram) {
   EXPECT_EQ(order["function"], "shop::make_order");
   EXPECT_EQ(order["births"], 40);
   EXPECT_EQ(order["blocks_at_end"], 30);
-  const std::string text = done({"report", "--text", "--rows", "1", "run.atrace"});
+  const std::string text = done({"report", "--text", "--full", "--rows", "1", "run.atrace"});
   EXPECT_LT(text.find("lines of the program"), text.find("sizes with the most bytes"));
+  lacks(done({"report", "--text", "--rows", "1", "run.atrace"}), "sizes with the most bytes");
   const json few =
       json::parse(done({"report", "--text", "--json", "--rows", "1", "run.atrace"}))["lines"];
   EXPECT_LT(few.size(), stat["lines"].size());
@@ -296,8 +297,8 @@ TEST_F(Leaks, WhatIsNotAProgramOrNotRecordedIsTold) {
 }
 
 TEST_F(Lines, ATraceWithoutStacksSaysHowToGetThem) {
-  done({"record", "--", leak});
-  has(done({"report", "--text", "run.atrace"}), "ashlar record --stacks");
+  done({"record", "--no-stacks", "--", leak});
+  has(done({"report", "--text", "run.atrace"}), "no call stacks, so no line can be named");
 }
 
 // ---- which of the blocks that a program holds no pointer leads to
@@ -378,17 +379,34 @@ TEST_F(Unreachable, TheLimitIsOfWhatIsListed) {
   done({"leaks", "--fail-above", "0", "--", "/bin/true"});
 }
 
-// A trace has no memory to look into.
-TEST_F(Unreachable, AllThatIsHeldIsListedOnRequestAndOfATrace) {
+// What record and leaks -o wrote tells the same of the process.
+TEST_F(Unreachable, ATraceKnowsWhatIsLost) {
   done({"leaks", "-o", "kept.atrace", "--", ASHLAR_TEST_LOST});
   has(said("err"), " that a pointer leads to (--all lists it)\n");
+  done({"record", "--", ASHLAR_TEST_LOST});
+  has(said("err"), "lost at exit: 3.0 MiB in 163 blocks that no pointer leads to; 3.0 MiB by ");
+  done({"export", "--format", "text", "run.atrace", "-o", "run.txt"});
+  done({"export", "--from-text", "run.txt", "-o", "again.atrace"});
+  for (const char* trace : {"kept.atrace", "run.atrace", "again.atrace"}) {
+    done({"leaks", "--json=leaks.json", "--trace", trace});
+    const json found = json::parse(read_file(path("leaks.json")))["processes"][0];
+    EXPECT_EQ(found["unreachable_blocks"], lost_blocks) << trace;
+    EXPECT_EQ(found["unreachable_bytes"], lost_bytes) << trace;
+  }
+  done({"leaks", "--fail-above", "3MiB", "--trace", "run.atrace"}, 1);
+  done({"record", "--no-stacks", "--", ASHLAR_TEST_LOST});
+  has(done({"leaks", "--trace", "run.atrace"}), "all that is held is listed: ");
+}
+
+TEST_F(Unreachable, AllThatIsHeldIsListedOnRequest) {
+  done({"leaks", "-o", "kept.atrace", "--", ASHLAR_TEST_LOST});
   const json lost = processes({});
   const json held = processes({"--all"});
   EXPECT_FALSE(held[0].contains("unreachable_blocks")) << held[0];
   EXPECT_GT(held[0]["call_sites"].size(), lost[0]["call_sites"].size());
   const std::string all = " blocks held at the end, the most bytes first:\n";
   has(said("err"), all);
-  has(done({"leaks", "--trace", "kept.atrace"}), all);
+  has(done({"leaks", "--all", "--trace", "kept.atrace"}), all);
 }
 
 }  // namespace

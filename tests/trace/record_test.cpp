@@ -96,7 +96,7 @@ bool has_size(const std::vector<kept_event>& all, std::uint64_t size) {
 }
 
 TEST_F(Record, EveryFunctionOfTheMallocFamilyIsOneEvent) {
-  done({"record", "--", calls, "calls"});
+  done({"record", "--no-stacks", "--", calls, "calls"});
   const auto found = marked();
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   using enum event_kind;
@@ -128,7 +128,7 @@ TEST_F(Record, EveryFunctionOfTheMallocFamilyIsOneEvent) {
 }
 
 TEST_F(Record, EveryOperatorIsOneEventAndAnExceptionPassesThrough) {
-  done({"record", "--", operators});
+  done({"record", "--no-stacks", "--", operators});
   std::vector<kept_event> found = marked();
   const auto thrown =
       std::find_if(found.begin(), found.end(), [](const auto& k) { return k.text == "thrown"; });
@@ -165,7 +165,7 @@ TEST_F(Record, EveryOperatorIsOneEventAndAnExceptionPassesThrough) {
 TEST_F(Record, TheTimeOfACallIsBeforeABirthAndBehindADeath) {
   for (const words& program : {words{calls, "calls"}, words{operators}}) {
     SCOPED_TRACE(program.front());
-    done(words{"record", "--on", ASHLAR_TEST_SLOW_ALLOCATOR, "--"} + program);
+    done(words{"record", "--no-stacks", "--on", ASHLAR_TEST_SLOW_ALLOCATOR, "--"} + program);
     const trace_reader reader(open_file_source(path("run.atrace")), unfinished::refuse);
     // A tenth less, for the clocks.
     const std::uint64_t call =
@@ -193,7 +193,7 @@ TEST_F(Record, TheTimeOfACallIsBeforeABirthAndBehindADeath) {
 }
 
 TEST_F(Record, ThreadsAreNumberedStartAndEnd) {
-  done({"record", "--", calls, "threads"});
+  done({"record", "--no-stacks", "--", calls, "threads"});
   const auto found = marked();
   std::set<std::uint32_t> started;
   std::set<std::uint32_t> ended;
@@ -310,7 +310,7 @@ TEST_F(Record, WhatAForkedProcessInheritedIsToldByEachCommandAndInNoFigure) {
 }
 
 TEST_F(Record, AKilledProgramsTraceHasAllThatItDid) {
-  EXPECT_EQ(WTERMSIG(ashlar({"record", "--", calls, "kill"})), SIGKILL);
+  EXPECT_EQ(WTERMSIG(ashlar({"record", "--no-stacks", "--", calls, "kill"})), SIGKILL);
   const auto all = events();
   EXPECT_GE(all.size(), 100'001u);
   EXPECT_EQ(all.back().e.size, 777u);
@@ -318,11 +318,12 @@ TEST_F(Record, AKilledProgramsTraceHasAllThatItDid) {
 
 TEST_F(Record, LeavingBy_exitLosesNothing) {
   done({"record", "--", calls, "_exit"}, 3);
+  has(said("err"), "\n  peak RSS ");  // it looks at itself
   EXPECT_EQ(events().back().e.size, 777u);
 }
 
 TEST_F(Record, WhatAProgramExecutesGoesOnInItsTrace) {
-  done({"record", "--", calls, "exec"});
+  done({"record", "--no-stacks", "--", calls, "exec"});
   const auto all = events();
   const auto image = std::find_if(all.begin(), all.end(),
                                   [](const auto& k) { return k.e.kind == event_kind::image; });
@@ -335,7 +336,7 @@ TEST_F(Record, WhatAProgramExecutesGoesOnInItsTrace) {
 
 // What follows fills chunks, which are fetched at once; the image before left one that is not full.
 TEST_F(Record, WhatCameBeforeExecComesFirstHoweverMuchFollows) {
-  done({"record", "--", calls, "exec", "many"});
+  done({"record", "--no-stacks", "--", calls, "exec", "many"});
   const auto all = events();
   const auto image = std::find_if(all.begin(), all.end(),
                                   [](const auto& k) { return k.e.kind == event_kind::image; });
@@ -346,7 +347,7 @@ TEST_F(Record, WhatCameBeforeExecComesFirstHoweverMuchFollows) {
 
 // It began, and no block lives on: that it allocates nothing changes neither.
 TEST_F(Record, WhatAProgramExecutesEndsItsBlocksThoughItAllocatesNothing) {
-  done({"record", "--", calls, "exec", "nothing"});
+  done({"record", "--no-stacks", "--", calls, "exec", "nothing"});
   const auto all = events();
   ASSERT_FALSE(all.empty());
   EXPECT_EQ(all.back().e.kind, event_kind::image);
@@ -359,7 +360,7 @@ TEST_F(Record, WhatAProgramExecutesEndsItsBlocksThoughItAllocatesNothing) {
 }
 
 TEST_F(Record, AProgramThatAllocatesNothingHasATraceWithoutEvents) {
-  done({"record", "--", calls, "nothing"});
+  done({"record", "--no-stacks", "--", calls, "nothing"});
   has(said("err"), "allocated nothing");
   EXPECT_EQ(files(), words{"run.atrace"});
   trace_reader reader(open_file_source(path("run.atrace")), unfinished::refuse);
@@ -388,7 +389,7 @@ class NothingRecorded : public Record {
 TEST_F(NothingRecorded, OfAStaticProgram) {
   expect_nothing({static_calls}, 1, "it is statically linked");
   expect_nothing({static_calls, "_exit"}, 3, "it is statically linked");  // its own status says so
-  EXPECT_EQ(WTERMSIG(ashlar({"record", "--", static_calls, "kill"})), SIGKILL);
+  EXPECT_EQ(WTERMSIG(ashlar({"record", "--no-stacks", "--", static_calls, "kill"})), SIGKILL);
 }
 
 TEST_F(NothingRecorded, OfAProgramThatGainsRights) {
@@ -410,7 +411,7 @@ TEST_F(NothingRecorded, ByALibraryThatTheLoaderDoesNotTake) {
 
 // A program of its own processes only: what they do is there, but not what was asked for.
 TEST_F(NothingRecorded, OfTheProgramItselfButOfWhatItStarts) {
-  done({"record", "--", static_calls, "starts", calls}, 1);
+  done({"record", "--no-stacks", "--", static_calls, "starts", calls}, 1);
   has(said("err"), "it is statically linked");
   const auto names = files();
   ASSERT_EQ(names.size(), 1u);
@@ -419,7 +420,7 @@ TEST_F(NothingRecorded, OfTheProgramItselfButOfWhatItStarts) {
 }
 
 TEST_F(Record, NoEventIsLostWhenThereAreMany) {
-  done({"record", "--", calls, "many", "1000000"});
+  done({"record", "--no-stacks", "--", calls, "many", "1000000"});
   std::uint64_t births = 0;
   for (const kept_event& k : events()) {
     ASSERT_NE(k.e.kind, event_kind::lost);
@@ -431,7 +432,7 @@ TEST_F(Record, NoEventIsLostWhenThereAreMany) {
 
 // More than there are chunks.
 TEST_F(Record, ThreadsThatEndLeaveNothingBehind) {
-  done({"record", "--", calls, "failures", "9000"});
+  done({"record", "--no-stacks", "--", calls, "failures", "9000"});
   std::size_t started = 0;
   for (const kept_event& k : events()) {
     ASSERT_NE(k.e.kind, event_kind::lost);
@@ -441,7 +442,7 @@ TEST_F(Record, ThreadsThatEndLeaveNothingBehind) {
 }
 
 TEST_F(Record, ASignalGoesToTheProgramAndTheTraceStays) {
-  const pid_t command = start({"record", "--", calls, "wait"});
+  const pid_t command = start({"record", "--no-stacks", "--", calls, "wait"});
   EXPECT_TRUE(becomes_true([&] { return said("out") == "ready\n"; }));
   ::kill(command, SIGINT);
   EXPECT_EQ(WTERMSIG(wait_for(command)), SIGINT);
@@ -449,7 +450,7 @@ TEST_F(Record, ASignalGoesToTheProgramAndTheTraceStays) {
 }
 
 TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
-  const pid_t command = start({"record", "--", calls, "many", "500000000"});
+  const pid_t command = start({"record", "--no-stacks", "--", calls, "many", "500000000"});
   ASSERT_TRUE(becomes_true([&] { return !part().empty(); }));
   const std::string name = part();
   trace_reader reader(open_file_source(path(name)));
@@ -465,7 +466,7 @@ TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
 
 // A short run fills no chunk, and a program at rest never does.
 TEST_F(Record, WhatAProgramDidASecondAgoOutlivesTheRecorder) {
-  for (const words& options : {words{}, words{"--stacks"}}) {
+  for (const words& options : {words{"--no-stacks"}, words{}}) {
     const pid_t command = start(words{"record"} + options + words{"--", calls, "wait"});
     const auto kept = [&] {
       const std::string name = part(100);
@@ -478,7 +479,7 @@ TEST_F(Record, WhatAProgramDidASecondAgoOutlivesTheRecorder) {
     const std::string name = part(100);
     ASSERT_NE(name, "");
     const trace_reader reader(open_file_source(path(name)));
-    EXPECT_EQ(reader.stacks().empty(), options.empty());
+    EXPECT_EQ(reader.stacks().empty(), !options.empty());
     done({"report", "--text", name});
     has(said("err"), "of a recorder that was killed, at most the last second");
     fs::remove(path(name));
@@ -505,7 +506,8 @@ TEST_F(Record, WhatWasWrittenBeforeAFailureStays) {
 
 TEST_F(Record, AProgramsOwnEndIsToldThoughRecordingFailed) {
   // The shell ends long after the limit, and allocates so little that its own trace would fit.
-  const pid_t command = start({"record", "--", "/bin/sh", "-c", calls + " many 5000000; exit 7"});
+  const pid_t command =
+      start({"record", "-o", "run.atrace", "--", "/bin/sh", "-c", calls + " many 5000000; exit 7"});
   ASSERT_TRUE(becomes_true([&] { return !part().empty(); }));
   limit_files_of(command);
   EXPECT_EQ(WEXITSTATUS(wait_for(command)), 7) << said("err");
@@ -531,7 +533,7 @@ TEST_F(Record, AProgramsOwnEndIsToldThoughItsTraceCannotHaveTheName) {
 TEST_F(Record, AProgramWithoutItsInterpreterHasTheShellsStatus) {
   write_file(path("script"), "#!/no/such/interpreter\n");
   fs::permissions(path("script"), fs::perms::owner_all);
-  done({"record", "--", path("script")}, 127);
+  done({"record", "--no-stacks", "--", path("script")}, 127);
   has(said("err"), "its interpreter is missing");
   EXPECT_EQ(files(), words{"script"});
 }
@@ -629,7 +631,7 @@ class RecordWithoutHugePages : public Record {
 };
 
 TEST_F(RecordWithoutHugePages, WhatNobodyTouchedOfALargeBlockIsTold) {
-  done({"record", "--stacks", "--", calls, "touches"});
+  done({"record", "-o", "run.atrace", "--", calls, "touches"});
   const auto all = events();
   // The last one lives at the end, and that of 8 MiB, too.
   expect_untouched(untouched_in(all), {4, 1, 3, 5, 8, 7});
@@ -643,12 +645,12 @@ TEST_F(RecordWithoutHugePages, WhatNobodyTouchedOfALargeBlockIsTold) {
   const std::string child = names[0] == "run.atrace" ? names[1] : names[0];
   expect_untouched(untouched_in(events(child)), {6});
   done({"report", "--text", child});
-  done({"record", "--", calls, "touches"});
+  done({"record", "--no-stacks", "-o", "run.atrace", "--", calls, "touches"});
   EXPECT_EQ(untouched_in(events()), untouched_parts()) << "without stacks there are no findings";
 }
 
 TEST_F(RecordWithoutHugePages, WhatNobodyTouchedIsToldOfTheDropInToo) {
-  done({"record", "--stacks", "--on", "ashlar", "--", calls, "touches"});
+  done({"record", "-o", "run.atrace", "--on", "ashlar", "--", calls, "touches"});
   // Later blocks may have pages of this one.
   const untouched_parts found = untouched_in(events());
   ASSERT_TRUE(found.contains(4 * mebibyte));
@@ -705,12 +707,13 @@ TEST_F(Record, CodeMadeAtRunTimeIsInStacksWithItsNames) {
 
 // The loader's lists have a lock that a fork leaves as it is.
 TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadsNewStack) {
-  done({"record", "--stacks=32", "--", hard_stacks, "forks"});
+  done({"record", "--stacks=32", "-o", "run.atrace", "--", hard_stacks, "forks"});
   EXPECT_EQ(files().size(), 151u);
 }
 
 TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadThatLoadsALibrary) {
-  done({"record", "--stacks=32", "--", hard_stacks, "loads", ASHLAR_TEST_PLUGIN});
+  done({"record", "--stacks=32", "-o", "run.atrace", "--", hard_stacks, "loads",
+        ASHLAR_TEST_PLUGIN});
   EXPECT_EQ(files().size(), 102u);
 }
 
@@ -719,16 +722,17 @@ TEST_F(Record, APythonProgramIsToldWhatShowsItsObjects) {
   const std::string hint =
       "python3.11 serves small objects from pools of its own; with PYTHONMALLOC";
   for (const char* const program : {"./python3.11", calls.c_str()}) {
-    done({"record", "--", program, "calls"});
+    done({"record", "--no-stacks", "--", program, "calls"});
     EXPECT_EQ(said("err").find(hint) != std::string::npos, program != calls) << said("err");
   }
   environment_ = {{"PYTHONMALLOC", "malloc"}};
-  done({"record", "--", "./python3.11", "calls"});
+  done({"record", "--no-stacks", "--", "./python3.11", "calls"});
   lacks(said("err"), hint);
 }
 
 TEST_F(Record, AShellsProgramsAreRecordedToo) {
-  done({"record", "--", "/bin/sh", "-c", calls + " calls; " + calls + " calls; true"});
+  done({"record", "-o", "run.atrace", "--", "/bin/sh", "-c",
+        calls + " calls; " + calls + " calls; true"});
   EXPECT_EQ(files().size(), 3u);
 }
 
@@ -741,7 +745,7 @@ TEST_F(Record, MoreProcessesThanMayHaveAFileOpenAreRecorded) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
   std::string lines;
   for (int i = 0; i < 40; ++i) lines += calls + " calls\n";
-  done({"record", "--", "/bin/sh", "-c", lines + "true"});
+  done({"record", "-o", "run.atrace", "--", "/bin/sh", "-c", lines + "true"});
   EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(files().size(), 41u);
 }
@@ -752,8 +756,8 @@ TEST_F(Record, AFileThatIsNoTraceIsNotWrittenOver) {
   has(said("err"), "'notes.txt' is there and is no trace");
   EXPECT_EQ(said("notes.txt"), "precious");
   done({"record", "-o", "/nowhere/run.atrace", "--", calls}, 2);
-  done({"record", "--", calls});
-  done({"record", "--", calls});  // a trace is
+  done({"record", "--no-stacks", "--", calls});
+  done({"record", "--no-stacks", "--", calls});  // a trace is
 }
 
 TEST_F(Record, DumpAndStatRefuseWhatIsNoTraceAndLeaveNothing) {
@@ -772,7 +776,7 @@ TEST_F(Record, DumpAndStatRefuseWhatIsNoTraceAndLeaveNothing) {
 }
 
 TEST_F(Record, DumpLeavesAloneWhatItDoesNotWrite) {
-  done({"record", "--", calls});
+  done({"record", "--no-stacks", "--", calls});
   const std::string text = done({"export", "--format=text", "run.atrace"});
   write_file(path("x.txt.part"), "precious");
   fs::create_symlink("file", path("link"));

@@ -174,6 +174,21 @@ TEST_F(Tree, NothingIsLeftWhereNothingCouldBeRecorded) {
   EXPECT_EQ(files(), words{});
 }
 
+// One file, or a folder as soon as a second process allocates; and the answer of the process that
+// allocated most.
+TEST_F(Tree, WithoutANameTheFolderComesWithTheSecondProcess) {
+  done({"record", "--", calls, "calls"});
+  EXPECT_EQ(files(), words{"run.atrace"});
+  has(said("err"), "ashlar: next: ashlar report run.atrace, or with --text");
+  done({"record", "--", "/bin/sh", "-c", ASHLAR_TEST_LEAK ";" + calls + " many 100000; exit 3"}, 3);
+  EXPECT_EQ(files(), (words{"run.atrace", "run.atree"}));
+  const json most = called(index(), "known_calls").at(0);
+  has(said("err"), trace_of(most) + ": " + calls + " many 100000\n");
+  has(said("err"), "ashlar: next: ashlar report run.atree, or with --text");
+  done({"record", "-o", "my.atrace", "--", "/bin/sh", "-c", calls + " calls; true"});
+  EXPECT_EQ(files().size(), 4u) << "files beside each other, as they were named";
+}
+
 TEST_F(Tree, ASecondRecordingReplacesTheFirstAsAWhole) {
   ASSERT_EQ(record({"--", calls, "forks"}), 0);
   EXPECT_EQ(files_in("run.atree"), 6u);

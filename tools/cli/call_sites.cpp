@@ -134,8 +134,8 @@ std::vector<site_line> site_lines(
   });
   auto kept = static_cast<std::ptrdiff_t>(std::min(rows, lines.size()));
   if (kept == 0) return {};
-  for (std::uint64_t figures::* const of :
-       {&figures::live_bytes, &figures::bytes, &figures::births, &figures::temporaries}) {
+  for (std::uint64_t figures::* const of : {&figures::live_bytes, &figures::bytes, &figures::births,
+                                            &figures::temporaries, &figures::unreachable_bytes}) {
     const auto most = std::ranges::max_element(lines, [&](const site_line& a, const site_line& b) {
       return a.figures.*of < b.figures.*of;
     });

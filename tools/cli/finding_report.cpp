@@ -54,7 +54,8 @@ std::string evidence_of(const finding& f) {
           std::min(100 * f.confidence, 99.9),
           f.kind == finding_kind::leak
               ? fmt::format("Nearly nothing of its {} was freed.", counted(f.allocations, "block"))
-              : fmt::format("It made {}, and many were freed.", counted(f.allocations, "block")));
+              : fmt::format("It made {}. Many were freed, or a pointer leads to them at exit.",
+                            counted(f.allocations, "block")));
     case finding_kind::growth:
       return fmt::format("{} took the place of a smaller one. {} grew, in {:.1f} steps{}.", part,
                          counted(f.chains, "block"), ratio(f.fitting, f.chains),

@@ -25,7 +25,7 @@ constexpr const char* tool_footer =
 --json=-. Colours are for a terminal, and not with NO_COLOR.
 
 Examples:
-  ashlar record --stacks -- ./program    then: ashlar report run.atrace
+  ashlar record -- ./program             then: ashlar report run.atrace
   ashlar run -- python3 work.py          run it on ashlar's heap, then report its pools
   ashlar compare -n 9 -- ./server --once time and memory beside the system's allocator
   ashlar help COMMAND                    the options of one command

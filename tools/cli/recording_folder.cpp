@@ -97,11 +97,11 @@ recording_folder::~recording_folder() {
   if (part_ != output_) fs::remove(part_, stays);
 }
 
-void recording_folder::commit(recording_index& index) {
+void recording_folder::commit(recording_index& index, trace_files& traces) {
   for (recorded_process& p : index.processes) {
-    if (!traces_->has(p.pid)) continue;
+    if (!traces.has(p.pid)) continue;
     p.trace = trace_name_of(p);
-    traces_->commit_as(p.pid, fmt::format("{}/{}", part_, p.trace));
+    traces.commit_as(p.pid, fmt::format("{}/{}", part_, p.trace));
   }
   count_processes(index, part_);
   files::replaced_files file;

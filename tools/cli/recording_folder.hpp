@@ -23,9 +23,9 @@ class recording_folder {
   [[nodiscard]] trace_files& traces() { return *traces_; }
   // Where it is: the name itself once commit() is through.
   [[nodiscard]] const std::string& path() const { return part_; }
-  // Effects: gives the traces the names of their programs, counts, writes the index; the folder has
-  // its name. Throws: command_error, trace_error.
-  void commit(recording_index& index);
+  // Effects: takes these traces, which have the names of their programs then, counts, writes the
+  // index; the folder has its name. Throws: command_error, trace_error.
+  void commit(recording_index& index, trace_files& traces);
 
  private:
   std::string output_;

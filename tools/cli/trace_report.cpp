@@ -243,11 +243,34 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   name_mappings(report.summary.memory, reader, names);
   const auto& stacks = report.summary.stacks;
   report.lines = site_lines(reader, stacks, names, sites);
+  if (moments == 0) {
+    for (const site_line& line : report.lines)
+      if (line.site.source.empty() && !line.site.module.empty() &&
+          std::ranges::find(report.without_lines, line.site.module) == report.without_lines.end())
+        report.without_lines.push_back(line.site.module);
+    return report;
+  }
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);
   report.held = call_sites(reader, stacks, names, &figures::live_bytes, sites);
   report.growing = sites::find_growth(reader, report.summary.held, names);
   report.without_lines = files_without_lines(report.sites);
   return report;
+}
+
+// What no pointer led to at exit, and the line that lost most of it; empty where nobody looked.
+std::string lost_line(const trace_report& report) {
+  const auto& look = report.summary.looked_at_exit;
+  if (!look || !look->failure.empty()) return {};
+  const trace::lost_blocks lost = trace::sum_of(look->lost);
+  if (lost.blocks == 0) return "\n  lost at exit: nothing, a pointer leads to each block\n";
+  std::string text = fmt::format("  lost at exit: {} in {} that no pointer leads to",
+                                 format_bytes(lost.bytes), counted(lost.blocks, "block"));
+  const auto most = std::ranges::max_element(
+      report.lines, {}, [](const site_line& line) { return line.figures.unreachable_bytes; });
+  if (most != report.lines.end() && most->figures.unreachable_bytes != 0)
+    text += fmt::format("; {} by {}", format_bytes(most->figures.unreachable_bytes),
+                        printable(place_of(most->site)));
+  return "\n" + shortened(text, screen_columns) + "\n";
 }
 
 std::string render_answer(const trace_report& report) {
@@ -272,14 +295,15 @@ std::string render_answer(const trace_report& report) {
     if (report.lines[i].figures.at_peak_bytes != 0)
       text += share_line(report.lines[i].figures.at_peak_bytes, s.peak_bytes,
                          printable(place_of(report.lines[i].site)));
-  return text;
+  return text + lost_line(report);
 }
 
-std::string render_figures(const trace_report& report, std::size_t rows, glyphs set) {
+std::string render_figures(const trace_report& report, std::size_t rows, bool is_full, glyphs set) {
   std::string text = render_totals(report);
   if (!report.lines.empty() && !is_of_pools(report))
     text += fmt::format("\n  lines of the program, the most bytes at the peak first\n\n{}",
                         render_lines(report.lines));
+  if (!is_full && !report.lines.empty() && !is_of_pools(report)) return text;
   text += fmt::format("\n  sizes with the most bytes at their own peaks\n\n{}",
                       render_sizes(report, rows, set));
   text +=

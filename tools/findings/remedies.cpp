@@ -21,10 +21,9 @@ struct words_of_kind {
 // By finding_kind.
 constexpr words_of_kind all_words[] = {
     {"leak", "", "Memory that is never freed",
-     "Free these blocks when their use is over. 'ashlar leaks -- PROGRAM' says whether a pointer "
-     "still "
-     "leads to them: if none does, they are lost; else something keeps them. A "
-     "program that only builds what it works on, and ends, may leave it as it is."},
+     "Free these blocks when their use is over. 'ashlar leaks --trace' lists their calls. "
+     "Where nobody looked for pointers at exit, something may keep them: a program that only "
+     "builds what it works on, and ends, may leave it as it is."},
     {"rising", "", "Memory that grows all through the run",
      "Give what keeps these blocks a bound, as a cache has one: drop the oldest, or what was used "
      "least. A program that only loads what it works on rises, too: then leave it as it is."},

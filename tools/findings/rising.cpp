@@ -20,6 +20,7 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
     finding of;
     std::uint64_t allocated = 0;
     std::uint64_t at_end = 0;
+    std::uint64_t lost = 0;
   };
   std::map<std::string, line> lines;
   for (const ashlar::sites::growing_site& site : growing.sites) {
@@ -40,10 +41,12 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
     f.bytes_saved_at_end += static_cast<std::uint64_t>(site.bytes);
     to.allocated += site.bytes_allocated;
     to.at_end += site.bytes_at_end;
+    to.lost += site.bytes_lost;
   }
   std::vector<finding> found;
   for (auto& [text, each] : lines) {
-    const bool is_kept = each.at_end * 100 >= each.allocated * fitting;
+    const bool is_kept =
+        each.at_end * 100 >= each.allocated * fitting && each.lost >= each.at_end / 2;
     const auto percent = static_cast<double>(is_kept ? percent_of_run : rising_percent);
     // A slope may say more than there is.
     each.of.bytes_saved_at_end =

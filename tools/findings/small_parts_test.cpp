@@ -130,6 +130,7 @@ growing_site site(const std::string& line, double bytes, std::uint64_t allocated
   s.births = 10;
   s.bytes_allocated = allocated;
   s.bytes_at_end = at_end;
+  s.bytes_lost = at_end;  // nobody looked
   s.calls = {{line + " in program", "/src/a.c", 1, "/bin/program", line},
              {caller + " in program", "/src/a.c", 9, "/bin/program", caller}};
   return s;
@@ -146,6 +147,14 @@ TEST(Rising, WhatIsNeverFreedIsALeakAndTheRestRises) {
   EXPECT_EQ(found[0].bytes_saved_at_end, 96'000u) << "the slope says more than is held";
   EXPECT_EQ(found[1].kind, finding_kind::rising);
   EXPECT_EQ(found[1].bytes_saved_at_end, 100'000u);
+}
+
+TEST(Rising, WhatPointersLeadToIsNoLeak) {
+  growing_sites all{2, {site("kept", 100'000, 100'000, 100'000)}};
+  all.sites[0].bytes_lost = 49'000;
+  EXPECT_EQ(rising_findings(all, {1000, 1'000'000}).at(0).kind, finding_kind::rising);
+  all.sites[0].bytes_lost = 50'000;
+  EXPECT_EQ(rising_findings(all, {1000, 1'000'000}).at(0).kind, finding_kind::leak);
 }
 
 TEST(Rising, OneLineWithSeveralCallersIsOneFinding) {

@@ -39,7 +39,7 @@ constexpr std::array runtimes{
     runtime{"lto1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
 };
 constexpr std::string_view no_runtime =
-    "the program maps this memory itself: ashlar record --stacks names the lines";
+    "the program maps this memory itself: a recording with stacks names the lines";
 constexpr std::string_view no_runtime_but_lines =
     "the program maps this memory itself, in the lines that are named";
 
@@ -63,7 +63,7 @@ std::string_view name_of(memory_kind kind) {
       return "the recorder's own";
     case memory_kind::heap:
     case memory_kind::anonymous:
-      return "anonymous memory that malloc does not have";
+      return "anonymous memory beside malloc";
   }
   return "other memory";
 }

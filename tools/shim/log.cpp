@@ -231,11 +231,20 @@ void end_thread(void*) {
   l.next = l.end = nullptr;
 }
 
+/// Effects: overwrites what calls have left on the stack: addresses of blocks are no pointers there.
+[[gnu::noinline]] void clear_stack_below() {
+  char left[6u << 10];
+  __builtin_memset(left, 0, sizeof left);
+  asm volatile("" : : "r"(left) : "memory");
+}
+
 /// Behind all other handlers of exit(), so that what those free is free.
 void wait_for_look(void*) {
   if (!is_on() || the_process->generation == 0) return;
+  // The recorder searches for pointers to blocks: behind this nothing is watched.
+  put_untouched_of_living();
+  clear_stack_below();
   recording = false;
-  watched.clear();  // the recorder searches for pointers to blocks
   trace::spool_process& own = the_spool->processes[the_process->index];
   own.stack_at_end.store(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)),
                          std::memory_order_relaxed);

@@ -135,8 +135,7 @@ void put_untouched(std::uintptr_t address) {
 }
 
 void put_untouched_of_living() {
-  // Not where the recorder searches the process's memory: a look leaves addresses on the stack.
-  if (!is_on() || the_spool->stack_depth == 0 || the_spool->looks_at_ends != 0) return;
+  if (!is_on() || the_spool->stack_depth == 0) return;
   watched.for_each([](std::uintptr_t address) { put_untouched(address); });
 }
 

@@ -70,8 +70,7 @@ void forget_looks();
 /// Effects: tells how much of the block nobody touched, if it is watched; it is not any more.
 /// Requires: is_on().
 [[gnu::noinline]] void put_untouched(std::uintptr_t address);
-/// Effects: the same for all that are watched, at the end of a recording; not where the recorder
-/// searches the process's memory then.
+/// Effects: the same for all that are watched, at the end of a recording. Nothing is watched then.
 void put_untouched_of_living();
 
 }  // namespace ashlar::shim

@@ -75,7 +75,8 @@ void put_memory_at_end() {
 
 }  // namespace
 
-static void note_exit(int status) {
+/// `at_once`: no handler of exit() follows.
+static void note_exit(int status, bool at_once) {
   if (the_process == nullptr || the_process->generation == 0) return;
   trace::spool_process& own = the_spool->processes[the_process->index];
   // A child by vfork() has its parent's memory.
@@ -84,14 +85,15 @@ static void note_exit(int status) {
   if (!own_log.inside) {
     put_untouched_of_living();
     // Not where the recorder searches the process's memory then: it looks by itself.
-    if (is_on() && the_spool->looks_at_ends == 0 && !os::has_new_call_filter()) put_memory_at_end();
+    if (is_on() && (at_once || the_spool->looks_at_ends == 0) && !os::has_new_call_filter())
+      put_memory_at_end();
   }
   own.exit_status.store(status & 0xff, std::memory_order_relaxed);
   own.exit_ticks.store(now(), std::memory_order_release);
 }
 
 void watch_exit() {
-  if (the_spool != nullptr) ::on_exit([](int status, void*) { note_exit(status); }, nullptr);
+  if (the_spool != nullptr) ::on_exit([](int status, void*) { note_exit(status, false); }, nullptr);
 }
 
 }  // namespace ashlar::shim
@@ -99,7 +101,7 @@ void watch_exit() {
 namespace {
 
 [[noreturn]] void end_now(int status) {
-  ashlar::shim::note_exit(status);
+  ashlar::shim::note_exit(status, true);
   for (;;) ::syscall(SYS_exit_group, status);
 }
 

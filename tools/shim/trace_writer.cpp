@@ -78,7 +78,7 @@ int execute_writer(void* argument) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const char* const arguments[] = {call.command, "record",        "-p",   call.pid, "--stacks",
+  const char* const arguments[] = {call.command, "record",        "-p",   call.pid,
                                    "-o",         call.trace_file, nullptr};
   ::execve(call.command, const_cast<char* const*>(arguments),
            const_cast<char* const*>(call.environment));

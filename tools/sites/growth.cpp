@@ -24,6 +24,7 @@ struct site {
   std::uint64_t births = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_at_end = 0;
+  std::uint64_t bytes_lost = 0;
 };
 
 }  // namespace
@@ -58,6 +59,11 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
       static_cast<double>(held.stretch_ticks) / static_cast<double>(reader.ticks_per_second());
   growing_sites found{stretch_seconds * static_cast<double>(count), {}};
   if (stretch_seconds * trace::held_over_time::stretches < least_seconds) return found;
+  const std::optional<trace::exit_look>& look = reader.look_at_exit();
+  const bool is_known = look && look->failure.empty();
+  std::unordered_map<std::uint32_t, std::uint64_t> lost;  // by stack
+  if (is_known)
+    for (const trace::lost_blocks& each : look->lost) lost[each.stack] = each.bytes;
   name_numbers numbers;
   stack_keys keys(names, numbers, [](const trace::named_call& call) { return call.text(); });
   std::unordered_map<stack_key, site> merged;
@@ -72,6 +78,7 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
     into.births += course->second.births;
     into.bytes += course->second.allocated;
     into.bytes_at_end += course->second.held();
+    into.bytes_lost += is_known ? lost[stack.number] : course->second.held();
     into.least.resize(count);
     for (std::size_t i = 0; i < count; ++i) into.least[i] += least[i];
   }
@@ -79,8 +86,9 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
     const std::optional<growth> how = growth_of(of.least);
     if (!how) continue;
     found.sites.push_back({*how, how->bytes_per_stretch / stretch_seconds, of.births, of.bytes,
-                           of.bytes_at_end, how->bytes_per_stretch * static_cast<double>(count),
-                           of.stack->number, names.of(*of.stack)});
+                           of.bytes_at_end, of.bytes_lost,
+                           how->bytes_per_stretch * static_cast<double>(count), of.stack->number,
+                           names.of(*of.stack)});
   }
   std::ranges::sort(found.sites, [](const growing_site& a, const growing_site& b) {
     return std::pair(b.bytes, a.stack) < std::pair(a.bytes, b.stack);

@@ -40,8 +40,9 @@ struct growing_site {
   std::uint64_t births = 0;
   std::uint64_t bytes_allocated = 0;
   std::uint64_t bytes_at_end = 0;
-  double bytes = 0;                      ///< by which it rose over `seconds`, at that slope
-  std::uint32_t stack = 0;               ///< the number of one of its stacks
+  std::uint64_t bytes_lost = 0;  ///< of these: no pointer led to them; all, where nobody looked
+  double bytes = 0;              ///< by which it rose over `seconds`, at that slope
+  std::uint32_t stack = 0;       ///< the number of one of its stacks
   std::vector<trace::named_call> calls;  ///< from the inside out
 };
 struct growing_sites {

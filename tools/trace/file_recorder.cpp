@@ -244,7 +244,9 @@ void file_recorder::take_all_of(const process& of) {
   for (const std::uint32_t index : its) take(index);
   begin(of);
   flush_definitions(*traces_[of.pid], true);
-  progress_[of.index].memory.look(of.pid, now(), memory_seen(of));
+  memory_looks last;  // with mappings, however soon it comes behind another one
+  last.look(of.pid, now(), memory_seen(of));
+  for (memory_look& look : last.take(true)) progress_[of.index].memory.add(std::move(look));
   progress_[of.index].is_over = true;
 }
 
@@ -253,7 +255,7 @@ void file_recorder::look_at_exits() {
   for (const auto& p : processes()) {
     if (!waits_at_exit(*p)) continue;
     take_all_of(*p);
-    look_({p->pid, stack_at_exit(*p)}, [this] { beat(); });
+    traces_[p->pid]->writer->add(look_({p->pid, stack_at_exit(*p)}, [this] { beat(); }));
     go_on(*p);
   }
 }

@@ -36,15 +36,16 @@ struct exiting_process {
 };
 /// Looks at it. Calls `sign` every second at least: the process waits no longer than five for one.
 using look_at_exit =
-    std::function<void(const exiting_process& process, const std::function<void()>& sign)>;
+    std::function<exit_look(const exiting_process& process, const std::function<void()>& sign)>;
 
 /// One trace for each process; a process that executes another program goes on in the same one. A thread's events are
 /// taken when its chunk is full, and twice a second all that there is: so a recorder that is killed loses no more than
 /// the last second.
 class file_recorder final : public recorder {
  public:
-  /// `look`, which does not throw, is called for each process that exits; what it does behind that
-  /// is not recorded. Empty: nobody waits. Throws: std::runtime_error.
+  /// `look`, which does not throw, is called for each process that exits, and its trace has what that
+  /// found; what it does behind that is not recorded. Empty: nobody waits. Throws:
+  /// std::runtime_error.
   file_recorder(const recording_options& options, open_sink open, look_at_exit look = {});
   ~file_recorder() override;
 

@@ -184,6 +184,7 @@ TEST(FileRecorder, WhatAThreadLeftIsTakenAndItsChunkUsedAgain) {
 TEST(FileRecorder, AProcessThatExitsIsLookedAtOnceAndThenGoesOn) {
   std::string bytes;
   std::vector<std::string> seen;
+  const exit_look found{"", {{0, 1, 10}}};
   const auto pid = static_cast<std::uint32_t>(::getpid());  // it is there, until the test says so
   file_recorder recorder(
       {}, [&](std::uint32_t) -> byte_sink { return [&](std::string_view more) { bytes += more; }; },
@@ -192,6 +193,7 @@ TEST(FileRecorder, AProcessThatExitsIsLookedAtOnceAndThenGoesOn) {
         EXPECT_EQ(process.stack_begin, 0x7ff0u);
         sign();
         seen.push_back(bytes);
+        return found;
       });
   test::spool_program program(recorder);
   const std::uint32_t index = program.begin_process(pid);
@@ -217,6 +219,7 @@ TEST(FileRecorder, AProcessThatExitsIsLookedAtOnceAndThenGoesOn) {
   trace_reader whole(memory_source("a.atrace", bytes));
   EXPECT_TRUE(whole.warning().empty()) << whole.warning();
   EXPECT_EQ(whole.events(), 1u);
+  EXPECT_EQ(whole.look_at_exit(), found);
 }
 
 }  // namespace

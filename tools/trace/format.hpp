@@ -94,6 +94,19 @@ struct own_mapping {
   std::uint32_t stack = 0;  // that mapped it; 0: it is gone
   friend bool operator==(const own_mapping&, const own_mapping&) = default;
 };
+/// Blocks that no pointer led to when the process exited.
+struct lost_blocks {
+  std::uint32_t stack = 0;  // that asked for them; 0: not known
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const lost_blocks&, const lost_blocks&) = default;
+};
+/// The search for pointers when the process exited.
+struct exit_look {
+  std::string failure;  // why nobody knows; empty: it is known
+  std::vector<lost_blocks> lost;
+  friend bool operator==(const exit_look&, const exit_look&) = default;
+};
 /// What a process had in memory at one time.
 struct memory_look {
   std::uint64_t time = 0;      // ticks, as an event's

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -111,6 +112,7 @@ std::string encode(std::span<const module_definition> modules, compressor& with)
 std::string encode(std::span<const name_definition> names, compressor& with);
 std::string encode(std::span<const memory_look> looks, compressor& with);
 std::string encode(std::span<const own_mapping> mappings, compressor& with);
+std::string encode(const exit_look& look, compressor& with);
 /// Effects: appends the definitions, and takes the bytes that they have in memory from `room`. Returns: what is wrong, or
 /// null; also where there is less room.
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
@@ -123,6 +125,9 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
                    std::uint64_t& room, std::vector<memory_look>& looks);
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
                    std::uint64_t& room, std::vector<own_mapping>& mappings);
+/// Effects: the same; one that was there is replaced.
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::uint64_t& room, std::optional<exit_look>& look);
 /// The last frame.
 std::string encode_end(std::uint64_t events);
 bool decode_end(byte_view payload, std::uint64_t& events);

@@ -323,69 +323,64 @@ TEST(Definitions, StacksAndModulesComeBack) {
   EXPECT_EQ(room, 0u);
 }
 
-TEST(Definitions, AnotherNumberOfThemOrLessRoomIsAFault) {
-  compressor pack;
-  decompressor unpack;
-  const std::string bytes = encode(std::vector<stack_definition>{{1, {1, 2}}, {2, {3}}}, pack);
-  frame_header header;
-  ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
-  const std::uint64_t needed = 2 * sizeof(stack_definition) + 3 * sizeof(std::uint64_t);
-  const auto fault_of = [&](std::uint32_t count, std::uint64_t room) {
-    header.count = count;
-    std::vector<stack_definition> read;
-    const char* const fault =
-        decode(header, view_of(bytes).subspan(frame_header_bytes), unpack, room, read);
-    return std::string(fault == nullptr ? "" : fault);
-  };
-  EXPECT_EQ(fault_of(2, needed), "");
-  EXPECT_EQ(fault_of(2, needed - 1), "more than a trace of this size may unpack to");
-  EXPECT_EQ(fault_of(2, 0), "more than a trace of this size may unpack to");
-  EXPECT_EQ(fault_of(3, 1000), "a stack without number or depth");
-  EXPECT_EQ(fault_of(1, 1000), "bytes behind the last stack");
-}
-
 // As a payload that lies about them would have it.
-const char* fault_of_looks(const std::string& column, std::uint32_t count,
-                           std::uint64_t room = 1u << 20) {
+template <class Read>
+std::string fault_of(const std::string& column, std::uint32_t count,
+                     std::uint64_t room = 1u << 20) {
   compressor pack;
   decompressor unpack;
   std::string payload;
   pack.put_column(payload, view_of(column));
   frame_header header;
   header.count = count;
-  std::vector<memory_look> read;
-  return decode(header, view_of(payload), unpack, room, read);
+  Read read;
+  const char* const fault = decode(header, view_of(payload), unpack, room, read);
+  return fault == nullptr ? "" : fault;
 }
 
-TEST(Definitions, MappingsComeBackAndBrokenOnesAreFaults) {
-  const std::vector<own_mapping> mappings{{7, 0x1000, 0x2000, UINT32_MAX}, {5, 0, UINT64_MAX, 0}};
+// Two definitions come back. Another number of them, or less room than `needed`, is a fault.
+template <class Read, class All>
+void expect_back(const All& all, frame_kind kind, std::uint64_t needed, const char* missing,
+                 const char* behind) {
   compressor pack;
   decompressor unpack;
-  const std::string bytes = encode(mappings, pack);
+  const std::string bytes = encode(all, pack);
   const byte_view payload = view_of(bytes).subspan(frame_header_bytes);
   frame_header header;
   ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
-  EXPECT_EQ(header.kind, frame_kind::mappings);
-  const auto fault_in = [&](std::uint32_t count, std::uint64_t room, byte_view of) {
+  EXPECT_EQ(header.kind, kind);
+  const auto fault_in = [&](std::uint32_t count, std::uint64_t room) {
     header.count = count;
-    std::vector<own_mapping> read;
-    const char* const fault = decode(header, of, unpack, room, read);
-    if (fault == nullptr) EXPECT_EQ(read, mappings);
+    Read read;
+    const char* const fault = decode(header, payload, unpack, room, read);
+    if (fault == nullptr) EXPECT_EQ(read, all);
     return std::string(fault == nullptr ? "" : fault);
   };
-  const std::uint64_t needed = 2 * sizeof(own_mapping);
-  EXPECT_EQ(fault_in(2, needed, payload), "");
-  EXPECT_EQ(fault_in(2, needed - 1, payload), "more than a trace of this size may unpack to");
-  EXPECT_EQ(fault_in(3, 1000, payload), "a mapping without its figures");
-  EXPECT_EQ(fault_in(1, 1000, payload), "bytes behind the last mapping");
+  EXPECT_EQ(fault_in(2, needed), "");
+  for (const std::uint64_t room : {needed - 1, std::uint64_t{0}})
+    EXPECT_EQ(fault_in(2, room), "more than a trace of this size may unpack to");
+  EXPECT_EQ(fault_in(3, 1000), missing);
+  EXPECT_EQ(fault_in(1, 1000), behind);
+}
+
+TEST(Definitions, AnotherNumberOfThemOrLessRoomIsAFault) {
+  using stacks = std::vector<stack_definition>;
+  expect_back<stacks>(stacks{{1, {1, 2}}, {2, {3}}}, frame_kind::stacks,
+                      2 * sizeof(stack_definition) + 3 * sizeof(std::uint64_t),
+                      "a stack without number or depth", "bytes behind the last stack");
+  using mappings = std::vector<own_mapping>;
+  expect_back<mappings>(mappings{{7, 0x1000, 0x2000, UINT32_MAX}, {5, 0, UINT64_MAX, 0}},
+                        frame_kind::mappings, 2 * sizeof(own_mapping),
+                        "a mapping without its figures", "bytes behind the last mapping");
   std::string column;
-  for (const std::uint64_t each : {0u, 4u, 0u, 1u}) put_varint(column, each);
-  for (const std::uint64_t each :
-       {std::uint64_t{0}, std::uint64_t{2}, UINT64_MAX, std::uint64_t{1}})
-    put_varint(column, each);
-  std::string lying;
-  pack.put_column(lying, view_of(column));
-  EXPECT_EQ(fault_in(2, 1000, view_of(lying)), "a mapping that ends before it begins");
+  for (const std::uint64_t each : {0u, 4u, 0u, 1u, 0u, 2u}) put_varint(column, each);
+  for (const std::uint64_t each : {UINT64_MAX, std::uint64_t{1}}) put_varint(column, each);
+  EXPECT_EQ(fault_of<mappings>(column, 2), "a mapping that ends before it begins");
+  expect_back<std::optional<exit_look>>(exit_look{"why", {{UINT32_MAX, 7, UINT64_MAX}, {0, 0, 0}}},
+                                        frame_kind::exit_look, 3 + 2 * sizeof(lost_blocks),
+                                        "lost blocks without their figures",
+                                        "bytes behind the last lost blocks");
+  EXPECT_EQ(fault_of<std::optional<exit_look>>("\x7f", 0), "a look at exit without its begin");
 }
 
 TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
@@ -418,17 +413,17 @@ TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
   std::string column;  // what both looks are
   byte_reader from(payload);
   ASSERT_TRUE(unpack.get_column(from, 1000, column));
-  EXPECT_EQ(fault_of_looks(column, 2), nullptr);
-  EXPECT_STREQ(fault_of_looks(column, 3), "a look at memory without its figures");
-  EXPECT_STREQ(fault_of_looks(column, 1), "bytes behind the last look at memory");
+  EXPECT_EQ(fault_of<std::vector<memory_look>>(column, 2), "");
+  EXPECT_EQ(fault_of<std::vector<memory_look>>(column, 3), "a look at memory without its figures");
+  EXPECT_EQ(fault_of<std::vector<memory_look>>(column, 1), "bytes behind the last look at memory");
   for (std::size_t some = 0; some < column.size(); ++some)
-    EXPECT_NE(fault_of_looks(column.substr(0, some), 2), nullptr) << some;
+    EXPECT_NE(fault_of<std::vector<memory_look>>(column.substr(0, some), 2), "") << some;
   // No byte of it, changed to any other, is read beyond the end.
   for (std::size_t i = 0; i < column.size(); ++i)
     for (int value = 0; value < 256; ++value) {
       std::string changed = column;
       changed[i] = static_cast<char>(value);
-      static_cast<void>(fault_of_looks(changed, 2));
+      static_cast<void>(fault_of<std::vector<memory_look>>(changed, 2));
     }
   // More mappings than there are bytes; a kind 0; an end before the begin.
   const auto look = [](std::initializer_list<std::uint64_t> numbers) {
@@ -436,13 +431,15 @@ TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
     for (const std::uint64_t each : numbers) put_varint(text, each);
     return text;
   };
-  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1u << 30}), 1),
-               "a look at memory without its figures");
+  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1u << 30}), 1),
+            "a look at memory without its figures");
   const char* const no_mapping = "a look at memory without all its mappings";
-  EXPECT_EQ(fault_of_looks(look({0, 1, 1, 1, 1, 0, 5, 1, 0}), 1), nullptr);
-  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 0, 0, 5, 1, 0}), 1), no_mapping);
-  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 1, 2, UINT64_MAX, 1, 0}), 1), no_mapping);
-  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 1, 0, 5, 1, UINT64_MAX}), 1), no_mapping);
+  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1, 1, 0, 5, 1, 0}), 1), "");
+  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1, 0, 0, 5, 1, 0}), 1), no_mapping);
+  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1, 1, 2, UINT64_MAX, 1, 0}), 1),
+            no_mapping);
+  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1, 1, 0, 5, 1, UINT64_MAX}), 1),
+            no_mapping);
 }
 
 }  // namespace

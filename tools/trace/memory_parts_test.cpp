@@ -532,8 +532,8 @@ TEST(ResidentMemory, OfBlocksThatAreFreedIsMallocsBeyondLiveBytes) {
   for (std::uint64_t i = 0; i < 100; ++i)
     events.push_back(birth(1, 1 + i, at + i * mib / 10, mib / 10));
   for (std::uint64_t i = 0; i < 90; ++i) events.push_back(death(1, 200 + i, at + i * mib / 10));
-  const resident_memory found =
-      found_in(events, {{500, 10 * mib, 0, {anonymous(at, 16 * mib, 10 * mib)}}});
+  const resident_memory found = found_in(
+      events, {{400, 9 * mib, 0}, {500, 10 * mib, 0, {anonymous(at, 16 * mib, 10 * mib)}}});
   EXPECT_EQ(found.malloc, 10 * mib);
   EXPECT_EQ(found.live, 10 * (mib / 10));
   EXPECT_EQ(found.beyond_live(), 10 * mib - found.live);
@@ -550,6 +550,19 @@ TEST(ResidentMemory, IsThatOfTheLookThatSawMostAtItsTime) {
   EXPECT_EQ(found.live, 4 * mib);
   EXPECT_EQ(found.resident, 4 * mib);
   EXPECT_EQ(found.peak, 5 * mib);
+}
+
+// The peak was at 15. The look is later, and a look between them saw as much.
+TEST(ResidentMemory, OfBlocksThatWereFreedBeforeTheLookIsTheirsAtThePeak) {
+  const std::vector<memory_look> looks{
+      {10, 2 * mib, 0}, {16, 8 * mib, 0}, {20, 8 * mib, 0, {anonymous(at, 8 * mib, 8 * mib)}}};
+  const resident_memory found =
+      found_in({birth(1, 5, at, 2 * mib), birth(1, 15, at + 2 * mib, 5 * mib),
+                death(1, 17, at + 2 * mib), birth(1, 18, at + 2 * mib, mib)},
+               looks);
+  EXPECT_EQ(found.malloc, 8 * mib);
+  EXPECT_EQ(found.live, 7 * mib);
+  EXPECT_EQ(found.time, 15u);
 }
 
 TEST(ResidentMemory, OfAnImageThatEndedHasNoBlocks) {

@@ -154,6 +154,7 @@ bool trace_reader::index_frame(std::uint64_t at, unfinished about, frames_by_thr
     case frame_kind::names:
     case frame_kind::memory:
     case frame_kind::mappings:
+    case frame_kind::exit_look:
       read_definitions(place);
       return true;
     case frame_kind::end: {
@@ -173,11 +174,12 @@ void trace_reader::read_definitions(const frame_place& place) {
     return decode(place.header, view_of(payload), decompressor_, room_, definitions);
   };
   const frame_kind kind = place.header.kind;
-  const char* const fault = kind == frame_kind::stacks     ? decode_into(stacks_)
-                            : kind == frame_kind::names    ? decode_into(names_)
-                            : kind == frame_kind::memory   ? decode_into(looks_)
-                            : kind == frame_kind::mappings ? decode_into(mappings_)
-                                                           : decode_into(modules_);
+  const char* const fault = kind == frame_kind::stacks      ? decode_into(stacks_)
+                            : kind == frame_kind::names     ? decode_into(names_)
+                            : kind == frame_kind::memory    ? decode_into(looks_)
+                            : kind == frame_kind::mappings  ? decode_into(mappings_)
+                            : kind == frame_kind::exit_look ? decode_into(exit_look_)
+                                                            : decode_into(modules_);
   if (fault != nullptr) fail(place.payload_at, fault);
 }
 

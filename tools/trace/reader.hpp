@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,8 @@ class trace_reader final : public merged_events {
   [[nodiscard]] const std::vector<memory_look>& looks() const { return looks_; }
   /// What the program mapped by itself, as far as it was recorded.
   [[nodiscard]] const std::vector<own_mapping>& mappings() const { return mappings_; }
+  /// What no pointer led to when the process exited; none: nobody looked.
+  [[nodiscard]] const std::optional<exit_look>& look_at_exit() const { return exit_look_; }
 
   [[nodiscard]] std::uint64_t ticks_per_second() const override {
     return header_.ticks_per_second();
@@ -90,6 +93,7 @@ class trace_reader final : public merged_events {
   std::vector<name_definition> names_;
   std::vector<memory_look> looks_;
   std::vector<own_mapping> mappings_;
+  std::optional<exit_look> exit_look_;
   decompressor decompressor_;
   event_preview* preview_ = nullptr;
   std::function<void(double share)> progress_;

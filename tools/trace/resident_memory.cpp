@@ -32,6 +32,9 @@ resident_counter::resident_counter(const trace_reader& from) : from_(from) {
       look_ = &look;
   if (look_ == nullptr) return;
   look_time_ = look_->time;
+  for (const memory_look& look : from.looks())
+    if (look.time < look_time_ && look.resident < look_->resident - look_->resident / 64)
+      less_time_ = std::max(less_time_, look.time);
   is_over_ = false;
   for (const mapped_memory& each : look_->mappings) {
     const std::uint64_t bytes = each.end - each.begin;
@@ -65,6 +68,7 @@ void resident_counter::cover_all(place& p, std::uint64_t address, std::uint64_t 
 
 void resident_counter::forget(std::uint64_t time) {
   image_time_ = time;
+  note(time);
   for (place& p : places_) {
     std::fill(p.has_blocks.begin(), p.has_blocks.end(), false);
     p.covered = 0;
@@ -102,8 +106,7 @@ std::map<std::uint64_t, own_mapping> resident_counter::mapped_then() const {
 
 resident_memory resident_counter::finish() {
   if (look_ == nullptr) return found_;
-  found_.time = look_->time;
-  found_.live = live_;
+  if (found_.live == live_) found_.time = look_->time;
   const std::map<std::uint64_t, own_mapping> own = mapped_then();
   std::map<std::tuple<memory_kind, std::string, std::uint32_t>, std::uint64_t> parts;
   // What is not malloc's of a mapping, by the stacks that mapped parts of it. Where not all of

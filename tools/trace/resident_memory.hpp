@@ -10,6 +10,9 @@
 // A mapping is malloc's where its blocks lie, or lay before: in stretches of 64 KiB. What is
 // resident beyond these stretches is another part's, also where the system has joined both to one
 // mapping. With stacks, that is divided among the lines that mapped it.
+//
+// Blocks may be freed between the peak and the look, and malloc keeps their memory. So of the time
+// since a look saw less, the moment counts when most bytes lived.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +36,7 @@ struct resident_part {
 struct resident_memory {
   std::uint64_t peak = 0;      ///< bytes, as the system says it; 0: nobody looked
   std::uint64_t resident = 0;  ///< in the look that saw most; 0: none saw the mappings
-  std::uint64_t time = 0;      ///< of that look
+  std::uint64_t time = 0;      ///< when most bytes lived, since a look saw less
   std::uint64_t malloc = 0;    ///< in memory, of what malloc has
   std::uint64_t live = 0;      ///< bytes of blocks at that time, also without memory
   std::vector<resident_part>
@@ -59,8 +62,10 @@ class resident_counter {
     } else if (s.happened == step::what::birth) {
       live_ += s.size;
       cover(s.address, s.size);
+      if (live_ > found_.live) note(s.time);
     } else if (s.happened == step::what::death) {
       live_ -= s.size;
+      if (s.time <= less_time_) note(s.time);
     } else if (s.kind == event_kind::image) {
       forget(s.time);
     }
@@ -91,6 +96,10 @@ class resident_counter {
   place* place_of(std::uint64_t address);
   static void cover_all(place& p, std::uint64_t address, std::uint64_t size);
   void forget(std::uint64_t time);
+  void note(std::uint64_t time) {
+    found_.live = live_;
+    found_.time = time;
+  }
   [[nodiscard]] std::map<std::uint64_t, own_mapping> mapped_then() const;
 
   const trace_reader& from_;
@@ -99,6 +108,7 @@ class resident_counter {
   resident_memory found_;
   const memory_look* look_ = nullptr;
   std::uint64_t look_time_ = 0;
+  std::uint64_t less_time_ = 0;  // of the last look before it that saw less
   bool is_over_ = true;
   std::uint64_t live_ = 0;
   std::vector<place> places_;  // by address

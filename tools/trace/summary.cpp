@@ -158,6 +158,15 @@ std::size_t decade_of(std::uint64_t ticks, double ticks_per_microsecond) {
 
 }  // namespace
 
+lost_blocks sum_of(const std::vector<lost_blocks>& all) {
+  lost_blocks sum;
+  for (const lost_blocks& each : all) {
+    sum.blocks += each.blocks;
+    sum.bytes += each.bytes;
+  }
+  return sum;
+}
+
 trace_summary summarise(trace_reader& from, std::size_t moments,
                         const std::function<void(const step&)>& also) {
   trace_summary all;
@@ -213,6 +222,12 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   all.over_time = series.all();
   all.held = std::move(held.all());
   all.memory = resident.finish();
+  all.looked_at_exit = from.look_at_exit();
+  if (all.looked_at_exit)
+    for (const lost_blocks& each : all.looked_at_exit->lost) {
+      all.stacks[each.stack].unreachable_blocks = each.blocks;
+      all.stacks[each.stack].unreachable_bytes = each.bytes;
+    }
   return all;
 }
 

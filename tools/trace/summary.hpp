@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -61,7 +62,11 @@ struct trace_summary : step_counts {
   std::unordered_map<std::uint32_t, stack_figures> stacks;  ///< by number
   held_over_time held;
   resident_memory memory;
+  std::optional<exit_look> looked_at_exit;  ///< none: nobody did
 };
+
+/// Returns: all of these together, of no stack.
+[[nodiscard]] lost_blocks sum_of(const std::vector<lost_blocks>& all);
 
 /// Effects: reads the trace to its end. `moments`: how many stretches of time there are to be, at most.
 /// `also` is told each step, too. Throws: trace_error.

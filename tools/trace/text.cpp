@@ -141,6 +141,14 @@ std::string line_of(const own_mapping& mapping) {
   return line + '\n';
 }
 
+std::string line_of(const exit_look& look) {
+  std::string line = "lost " + escape(look.failure);
+  for (const lost_blocks& each : look.lost)
+    for (const std::uint64_t number : {std::uint64_t{each.stack}, each.blocks, each.bytes})
+      put_field(line, "", number);
+  return line + '\n';
+}
+
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   while (!line.empty()) {
@@ -181,6 +189,8 @@ class text_reader {
         looks.push_back(look(words));
       } else if (words[0] == "mapping") {
         mappings.push_back(mapping(words));
+      } else if (words[0] == "lost") {
+        out.add(lost(words));
       } else {
         read_event(words, out);
       }
@@ -269,6 +279,14 @@ class text_reader {
     const own_mapping found{number(words[1]), number(words[2]), number(words[3]),
                             static_cast<std::uint32_t>(number(words[4], UINT32_MAX))};
     if (found.begin + found.bytes < found.begin) fail("a mapping ends behind its begin");
+    return found;
+  }
+  exit_look lost(const std::vector<std::string_view>& words) const {
+    if (words.size() % 3 != 2) fail("a line 'lost FAILURE ...' has three words for each stack");
+    exit_look found{text(words[1]), {}};
+    for (std::size_t i = 2; i < words.size(); i += 3)
+      found.lost.push_back({static_cast<std::uint32_t>(number(words[i], UINT32_MAX)),
+                            number(words[i + 1]), number(words[i + 2])});
     return found;
   }
   memory_look look(const std::vector<std::string_view>& words) const {
@@ -390,6 +408,7 @@ void write_text(trace_reader& from, const byte_sink& to) {
   for (const name_definition& name : from.names()) lines += line_of(name);
   for (const memory_look& look : from.looks()) lines += line_of(look);
   for (const own_mapping& mapping : from.mappings()) lines += line_of(mapping);
+  if (from.look_at_exit()) lines += line_of(*from.look_at_exit());
   while (const event* e = from.peek()) {
     lines += line_of(*e);
     if (lines.size() >= 1u << 16) {

@@ -81,6 +81,7 @@ std::string rich_trace() {
                                     {{memory_kind::anonymous, 0x1000, 0x4000, 8192, "V8"},
                                      {memory_kind::file, 0, 0, 4096, "a lib.so"}}}});
   out.add(std::vector<own_mapping>{{8, 0x1000, 0x2000, 3}, {5, 0x1000, 0x1000, 0}});
+  out.add(exit_look{"a reason", {{3, 2, 48}, {0, 1, UINT64_MAX}}});
   out.close();
   return bytes;
 }
@@ -102,6 +103,8 @@ TEST(Text, ATraceComesBackFromItsTextAndATextFromItsTrace) {
   EXPECT_EQ(a.looks(), b.looks());
   EXPECT_EQ(a.mappings().size(), 2u);
   EXPECT_EQ(a.mappings(), b.mappings());
+  EXPECT_EQ(a.look_at_exit().value().lost.size(), 2u);
+  EXPECT_EQ(a.look_at_exit(), b.look_at_exit());
   while (const event* e = a.peek()) {
     ASSERT_NE(b.peek(), nullptr);
     ASSERT_EQ(*b.peek(), *e);

@@ -34,6 +34,7 @@ class trace_writer {
   void add(const std::vector<name_definition>& names);
   void add(const std::vector<memory_look>& looks);
   void add(const std::vector<own_mapping>& mappings);
+  void add(const exit_look& look) { sink_(encode(look, compressor_)); }
   /// So many go into a frame.
   static constexpr std::size_t definitions_each = 4096;
   /// Effects: writes what there is of all threads, in their order, and the end.

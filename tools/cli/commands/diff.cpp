@@ -50,8 +50,8 @@ The programs that ran have to be where they were, or their names in the traces: 
 in a folder of its own, or record with --symbols.
 
 Examples:
-  ashlar record --stacks -o before.atrace -- ./old/server --once
-  ashlar record --stacks -o after.atrace -- ./new/server --once
+  ashlar record -o before.atrace -- ./old/server --once
+  ashlar record -o after.atrace -- ./new/server --once
   ashlar diff before.atrace after.atrace
   ashlar diff -o diff.html before.atrace after.atrace
   ashlar diff --fail-above 1MiB --json=diff.json before.atrace after.atrace
@@ -76,7 +76,7 @@ struct read_trace {
       fmt::print(stderr, "ashlar: warning: {}: {} events were lost, so its figures are too low\n",
                  path, format_count(summary.lost));
     if (summary.stacks.empty())
-      fmt::print(stderr, "ashlar: {} has no calls: ashlar record --stacks records them\n", path);
+      fmt::print(stderr, "ashlar: {} has no calls: ashlar record records them\n", path);
   }
   [[nodiscard]] sites::recording recording() { return {*reader, summary, names}; }
   [[nodiscard]] difference_report::side side(const std::string& path) const {
@@ -182,7 +182,7 @@ void add_diff(command_parser& to) {
   command& diff = to.add({"diff", "Two recordings beside each other, by call site and by size",
                           "[OPTIONS] BEFORE AFTER", diff_footer});
   const auto with = std::make_shared<diff_options>();
-  diff.argument("BEFORE", with->before, "What ashlar record --stacks wrote");
+  diff.argument("BEFORE", with->before, "What ashlar record wrote");
   diff.argument("AFTER", with->after, "The same of the other version");
   diff.value("--by", "FIGURE", with->by,
              "peak (default), held, allocated, allocations or temporaries");

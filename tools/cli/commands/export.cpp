@@ -74,7 +74,7 @@ Examples:
   ashlar export --symbols heap.pb && go tool pprof -top heap.pb
 
 Exit status: 0, also where some calls have no name; 2 for a file that cannot be read as what it should be, or
-was recorded without --stacks. What is to be replaced then stays as it was.)";
+was recorded with --no-stacks. What is to be replaced then stays as it was.)";
 
 // Effects: writes speedscope's file format (https://www.speedscope.app/file-format-schema.json): a
 // sample for each sequence of calls, which weighs its figure.
@@ -233,7 +233,7 @@ void write_call_stacks(const export_options& options, const std::string& trace,
                        trace::trace_reader& reader, const trace::byte_sink& to) {
   if (reader.stacks().empty())
     throw input_error(
-        fmt::format("'{}' has no calls to export: ashlar record --stacks records them", trace));
+        fmt::format("'{}' has no calls to export: ashlar record records them", trace));
   trace::call_names names(reader);
   if (options.format == "dhat") {
     write_dhat(reader, names, to);

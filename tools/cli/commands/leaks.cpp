@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/exit_search.hpp"
 #include "tools/cli/memory_report.hpp"
 #include "tools/cli/recorded_program.hpp"
 #include "tools/cli/results.hpp"
@@ -30,13 +30,8 @@
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
-#include "tools/image/stopped_process.hpp"
-#include "tools/inspect/heap_reader.hpp"
-#include "tools/inspect/survey.hpp"
 #include "tools/report/site_rows.hpp"
 #include "tools/trace/file_recorder.hpp"
-#include "tools/trace/process_memory.hpp"
-#include "tools/trace/reachability.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -57,9 +52,9 @@ struct leak_options {
 
 constexpr const char* leaks_footer =
     R"(It lists what is lost, the most bytes first, with the calls that asked for it: no pointer leads there
-when the program exits. What a program still keeps is in one line; --all lists that, too. A trace has no
-look at pointers, so --trace lists all that is held. The program's standard streams are its own. The list
-is on standard error; of --trace it is on standard output.
+when the program exits. What a program still keeps is in one line; --all lists that, too. A trace that
+'ashlar record' or -o wrote knows the same of its process. The program's standard streams are its own.
+The list is on standard error; of --trace it is on standard output.
 
 Examples:
   ashlar leaks -- ./server --once
@@ -73,71 +68,9 @@ Exit status: the program's; where a signal killed it, ashlar dies by that signal
 program's is 0 and of a process more is listed than --fail-above, or it was not recorded. Of
 --trace: 0, or 1 above the limit; 2 for what is no trace.)";
 
-// What was found in a process when it exited.
-struct exit_look {
-  struct sum {
-    std::uint64_t blocks = 0;
-    std::uint64_t bytes = 0;
-  };
-  sum unreachable;
-  std::unordered_map<std::uint32_t, sum> by_stack;
-  std::string failure;  // why nobody knows; empty: it is known
-};
-constexpr const char* did_not_exit =
-    "the process did not end by exit, so nobody looked for its pointers";
-
-// Returns: where ashlar's heap has its own data in a process that runs on it. It has addresses of
-// blocks that are free, or were.
-std::vector<trace::address_range> data_of_heap(pid_t pid) {
-  const auto mappings = trace::mappings_of(pid).value_or(std::vector<trace::process_mapping>());
-  const bool is_on_ashlar = std::ranges::any_of(mappings, [](const trace::process_mapping& m) {
-    return m.path.find("/libashlar-malloc") != std::string::npos;
-  });
-  if (!is_on_ashlar) return {};
-  try {
-    return inspect::read_heaps(image::copy_process(pid).image).own;
-  } catch (const std::exception&) {
-    return {};  // another traces it, say: what the heap's own data leads to is then not told as lost
-  }
-}
-
-// The memory of a process that exits, without the data of its heap.
-class exiting_memory final : public trace::program_memory {
- public:
-  explicit exiting_memory(const trace::exiting_process& process)
-      : pid_(static_cast<pid_t>(process.pid)), memory_(pid_, process.stack_begin) {}
-  std::vector<trace::address_range> places_of_pointers() override {
-    return inspect::places_of_roots(memory_.places_of_pointers(), data_of_heap(pid_));
-  }
-  trace::address_range data_of_c_library() override { return memory_.data_of_c_library(); }
-  std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override {
-    return memory_.read(address, to);
-  }
-
- private:
-  pid_t pid_;
-  trace::process_memory memory_;
-};
-
-// Returns: what no pointer of the process leads to. `path` has its trace up to now.
-exit_look look_at(const trace::exiting_process& process, const std::string& path,
-                  const trace::sign_of_life& sign) noexcept try {
-  trace::trace_reader reader(trace::open_file_source(path));
-  const trace::block_map blocks = trace::blocks_at_end(reader, sign);
-  exiting_memory memory(process);
-  exit_look found;
-  for (const trace::held_block& block : trace::find_unreachable(blocks, memory, sign)) {
-    for (exit_look::sum* const to : {&found.unreachable, &found.by_stack[block.stack]}) {
-      ++to->blocks;
-      to->bytes += block.size;
-    }
-  }
-  return found;
-} catch (const std::exception& error) {
-  exit_look none;
-  none.failure = reason_of(error);
-  return none;
-}
+constexpr const char* nobody_looked =
+    "the process did not end by exit, or was recorded otherwise, so nobody looked for its pointers";
+constexpr const char* not_listed = "leaks --children was not asked for";
 
 // What a process held.
 struct held_memory {
@@ -153,25 +86,20 @@ std::string blocks_text(std::uint64_t bytes, std::uint64_t blocks) {
   return fmt::format("{} in {}", format_bytes(bytes), counted(blocks, "block"));
 }
 
-// `look` is null where nobody was to look. Throws: trace_error.
-held_memory held_in(const std::string& path, const leak_options& options, const exit_look* look) {
+// Throws: trace_error.
+held_memory held_in(const std::string& path, const leak_options& options) {
   using namespace trace::header_name;
   const auto reader = open_trace(path);
   trace::trace_summary summary = trace::summarise(*reader, 2);
-  const bool tells_apart = look != nullptr && look->failure.empty();
-  if (tells_apart) {
-    for (const auto& [stack, sum] : look->by_stack) {
-      summary.stacks[stack].unreachable_blocks = sum.blocks;
-      summary.stacks[stack].unreachable_bytes = sum.bytes;
-    }
-  }
+  const std::optional<trace::exit_look>& look = summary.looked_at_exit;
+  const bool tells_apart = !options.all && look && look->failure.empty();
   const held_figures of = tells_apart ? unreachable_figures : held_at_end;
   trace::call_names names(*reader);
   std::vector<call_site> sites =
       call_sites(*reader, summary.stacks, names, of.bytes, std::numeric_limits<std::size_t>::max());
   held_memory held;
-  const exit_look::sum listed =
-      tells_apart ? look->unreachable : exit_look::sum{summary.live_blocks, summary.live_bytes};
+  trace::lost_blocks listed{0, summary.live_blocks, summary.live_bytes};
+  if (tells_apart) listed = trace::sum_of(look->lost);
   held.bytes = listed.bytes;
   held.is_unreachable = tells_apart;
   const std::vector<std::string> words = words_of_arguments(reader->header().get(arguments));
@@ -185,8 +113,8 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
   for (std::size_t i = 0; i < sites.size(); ++i)
     held.json["call_sites"][i]["site"] = report::site_json(site_for(sites[i].calls));
   if (tells_apart) {
-    held.json["unreachable_bytes"] = look->unreachable.bytes;
-    held.json["unreachable_blocks"] = look->unreachable.blocks;
+    held.json["unreachable_bytes"] = listed.bytes;
+    held.json["unreachable_blocks"] = listed.blocks;
     for (std::size_t i = 0; i < sites.size(); ++i) {
       held.json["call_sites"][i]["unreachable_bytes"] = sites[i].figures.unreachable_bytes;
       held.json["call_sites"][i]["unreachable_blocks"] = sites[i].figures.unreachable_blocks;
@@ -228,13 +156,14 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
                              blocks_text(bytes, blocks), format_count(all - sites.size()), all);
   else if (blocks != 0)
     held.text += fmt::format("  {} of calls that were not recorded{}\n", blocks_text(bytes, blocks),
-                             all == 0 ? " (ashlar record --stacks records them)" : "");
+                             all == 0 ? " (ashlar record records them)" : "");
   if (tells_apart && listed.blocks != summary.live_blocks)
     held.text += fmt::format(
         "  {} that a pointer leads to (--all lists it)\n",
         blocks_text(summary.live_bytes - listed.bytes, summary.live_blocks - listed.blocks));
-  if (look != nullptr && !tells_apart)
-    held.text += fmt::format("ashlar: all that is held is listed: {}\n", look->failure);
+  if (!options.all && !tells_apart)
+    held.text += fmt::format("ashlar: all that is held is listed: {}\n",
+                             look ? look->failure : nobody_looked);
   held.without_lines = files_without_lines(sites);
   held.lost = names.lost();
   return held;
@@ -310,11 +239,11 @@ command_end leaks_of_trace(const leak_options& options) {
   if (!options.json_path.empty()) files.prepare(option_of_path(options.format), options.json_path);
   const chosen_trace chosen = choose_trace(options.trace, options.process);
   leaks found;
-  found.add(held_in(chosen.path, options, nullptr));
+  found.add(held_in(chosen.path, options));
   if (chosen.tree && options.children)
     for (const recorded_process& p : chosen.tree->processes)
       if (p.pid != chosen.process().pid && p.events != 0)
-        found.add(held_in(fmt::format("{}/{}", chosen.folder, p.trace), options, nullptr));
+        found.add(held_in(fmt::format("{}/{}", chosen.folder, p.trace), options));
   // The file first: a reader who has seen enough ends this process (leaks ... | head).
   if (!options.json_path.empty()) files.commit({json_text_of(found, options)});
   if (chosen.tree) print_beside(files, render_tree(*chosen.tree, chosen.folder, options.rows));
@@ -323,24 +252,10 @@ command_end leaks_of_trace(const leak_options& options) {
   return {is_too_much(found, options) ? status_failed : 0, {}};
 }
 
-// By process: what was found when it exited.
-class looks {
- public:
-  void add(std::uint32_t pid, exit_look look) { all_[pid] = std::move(look); }
-  [[nodiscard]] const exit_look* at(std::uint32_t pid) const {
-    const auto found = all_.find(pid);
-    return found == all_.end() ? &none_ : &found->second;
-  }
-
- private:
-  std::unordered_map<std::uint32_t, exit_look> all_;
-  exit_look none_{{}, {}, did_not_exit};
-};
-
 // Effects: adds what each process held, the program's own first. Its trace is kept where that was
 // asked for.
 leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::uint32_t own,
-               const looks& of, const leak_options& options) {
+               const leak_options& options) {
   leaks found;
   auto results = recorder.results();
   std::ranges::sort(results, [&](const auto& a, const auto& b) {
@@ -349,7 +264,7 @@ leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::ui
   for (const auto& result : results) {
     const trace_files::written written = files.commit(result.pid, own);
     if (options.children || result.pid == own)
-      found.add(held_in(written.path, options, options.all ? nullptr : of.at(result.pid)));
+      found.add(held_in(written.path, options));
     else
       ++found.not_listed;
     if (options.output.empty()) continue;
@@ -366,11 +281,10 @@ command_end leaks_of_program(const leak_options& options) {
   const files::scratch_directory scratch;
   trace_files files(options.output.empty() ? scratch.path() + "/run.atrace" : options.output);
   recorded_program program(options.command);
-  looks found_at_exit;
   std::uint32_t own = 0;
-  const auto look = [&](const trace::exiting_process& process, const trace::sign_of_life& sign) {
-    if (options.children || process.pid == own)
-      found_at_exit.add(process.pid, look_at(process, files.path_of(process.pid), sign));
+  const auto look = [&](const trace::exiting_process& process, const std::function<void()>& sign) {
+    if (!options.children && process.pid != own) return trace::exit_look{not_listed, {}};
+    return search_at_exit(process, files.path_of(process.pid), sign);
   };
   trace::file_recorder recorder(
       {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("stacks={}", options.stack_depth),
@@ -383,7 +297,7 @@ command_end leaks_of_program(const leak_options& options) {
   if (!program.failure().empty()) return {0, fail_beside(status, program.failure())};
   leaks found;
   try {
-    found = leaks_of(recorder, files, own, found_at_exit, options);
+    found = leaks_of(recorder, files, own, options);
   } catch (const std::exception& error) {
     return {0, fail_beside(status, reason_of(error))};
   }

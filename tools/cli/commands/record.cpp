@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,14 +19,18 @@
 
 #include "tools/cli/attached_program.hpp"
 #include "tools/cli/commands/commands.hpp"
+#include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/exit_search.hpp"
 #include "tools/cli/profile_recording.hpp"
 #include "tools/cli/recorded_program.hpp"
 #include "tools/cli/recording_folder.hpp"
 #include "tools/cli/recording_index.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
+#include "tools/cli/trace_input.hpp"
 #include "tools/cli/trace_names.hpp"
+#include "tools/cli/trace_report.hpp"
 #include "tools/measure/child_process.hpp"
 #include "tools/trace/file_recorder.hpp"
 #include "tools/trace/stream_recorder.hpp"
@@ -32,10 +38,16 @@
 namespace ashlar::cli {
 namespace {
 
+constexpr std::uint32_t most_calls = 64;  // of a stack
+constexpr const char* default_folder = "run.atree";
+constexpr std::size_t lines_told = 3;
+
 struct record_options {
   std::vector<std::string> command;
-  std::string output;                 // empty: run.atrace; of a profile run.aprof
-  std::uint32_t stack_depth = 0;      // 0: no stacks
+  std::string output;             // empty: run.atrace; of a profile run.aprof
+  bool is_named = true;           // by -o
+  std::uint32_t stack_depth = 0;  // 0: no stacks
+  bool no_stacks = false;
   bool symbols = false;               // the names of the calls go into the trace
   std::uint32_t profile_seconds = 0;  // 0: a trace; otherwise a profile, written so often
   std::string on;                 // "ashlar", a library, or empty: what the program uses by itself
@@ -44,22 +56,22 @@ struct record_options {
   std::uint32_t seconds = 0;         // for which that is recorded; 0: until it or a signal ends it
 };
 
-constexpr std::uint32_t most_calls = 64;  // of a stack
-
 constexpr const char* record_footer =
-    R"(The program's standard streams are its own; what was written is said on standard error. Each process
-that the program starts has a trace of its own: run.PID.atrace. With -o NAME.atree all of them are in
-one folder, with an index of the processes; report and leaks --trace read it.
+    R"(The program's standard streams are its own. Standard error has what was written, and the answer: what
+the process had in memory at its peak, the lines that held most of it, what it lost. Each process that the
+program starts has a trace of its own. Where there is more than one, all are in a folder run.atree with an
+index, which report and leaks --trace read. -o NAME.atrace writes files instead: NAME.PID.atrace.
 
 Examples:
   ashlar record -- python3 work.py
   ashlar record -o build.atree -- make
   ashlar record --only cc1plus -- g++ -O2 -c parser.cpp
-  ashlar record -o parser.atrace --stacks -- ./parser big.json
+  ashlar record -o parser.atrace -- ./parser big.json
+  ashlar record --no-stacks -o jobs.atrace -- ./jobs      for ashlar tune and ashlar replay
   ashlar record --symbols -o to_send.atrace -- ./parser big.json
   ashlar record --on ashlar -- ./server --once
   ashlar record --profile=600 -o server.aprof -- ./server
-  ashlar record -p $(pidof server) --stacks --seconds 30 -o server.atrace
+  ashlar record -p $(pidof server) --seconds 30 -o server.atrace
 
 Exit status: the program's; where a signal killed it, ashlar dies by that signal, too, and the trace is
 there. 1 where the program's is 0 and it was not recorded, or the trace could not be written in the end.)";
@@ -72,16 +84,16 @@ std::string what_is_kept(const trace_files& files) {
                      parts.size() == 1 ? "" : " and the other .part files beside it");
 }
 
-// Effects: the traces get their names, and each is told unless `tells` says otherwise. Returns: those that have events. Throws:
-// command_error.
+// Effects: the traces get their names, and each is told unless `tells` says otherwise. Returns: those
+// that have events, the most first. Throws: command_error.
 std::vector<std::string> commit(trace_files& files,
                                 const std::vector<trace::file_recorder::process_result>& results,
                                 const measure::child_outcome& outcome, bool tells = true) {
-  std::vector<std::string> with_events;
+  std::multimap<std::uint64_t, std::string, std::greater<>> with_events;
   for (const auto& result : results) {
     const trace_files::written written =
         files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
-    if (result.events != 0) with_events.push_back(written.path);
+    if (result.events != 0) with_events.emplace(result.events, written.path);
     if (!tells) continue;
     if (result.events == 0) {
       fmt::print(stderr, "ashlar: {}: no event: process {} allocated nothing by malloc or new\n",
@@ -92,7 +104,9 @@ std::vector<std::string> commit(trace_files& files,
                written.path, format_count(result.events), result.pid, format_bytes(written.bytes),
                static_cast<double>(written.bytes) / static_cast<double>(result.events));
   }
-  return with_events;
+  std::vector<std::string> paths;
+  for (auto& [events, path] : with_events) paths.push_back(path);
+  return paths;
 }
 
 trace::recording_options recording_with(const record_options& options, const trace_files& files) {
@@ -106,25 +120,6 @@ trace::recording_options recording_with(const record_options& options, const tra
     words.push_back(fmt::format("on={}", preloaded));
   return {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("{}", fmt::join(words, " ")),
           files.recording()};
-}
-
-int record_trace(const record_options& options) {
-  trace_files files(options.output);
-  recorded_program program(options.command, options.on);
-  trace::file_recorder recorder(recording_with(options, files),
-                                [&](std::uint32_t pid) { return files.open(pid); });
-  const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
-  if (!program.failure().empty())
-    return fail_beside(outcome.wait_status, program.failure() + what_is_kept(files));
-  const auto results = recorder.results();
-  try {
-    for (const std::string& trace : commit(files, results, outcome))
-      if (options.symbols) put_names_into(trace, trace);
-  } catch (const command_error& error) {
-    return fail_beside(outcome.wait_status, error.what() + what_is_kept(files));
-  }
-  return program.end(has_process(results, outcome), fmt::format("trace '{}'", options.output),
-                     outcome);
 }
 
 // Effects: says how the recording of a process that ran already ended.
@@ -205,7 +200,8 @@ recording_index index_of(trace::file_recorder& recorder, const record_options& o
   return index;
 }
 
-void tell_folder(const std::string& folder, const recording_index& index) {
+// Returns: the trace of the process that allocated most; empty where there is none.
+std::string tell_folder(const std::string& folder, const recording_index& index) {
   std::uint64_t events = 0;
   std::size_t traces = 0;
   const recorded_process* most = nullptr;
@@ -215,10 +211,11 @@ void tell_folder(const std::string& folder, const recording_index& index) {
     events += p.events;
     if (most == nullptr || p.allocated_bytes > most->allocated_bytes) most = &p;
   }
-  if (most == nullptr) return;
+  if (most == nullptr) return {};
   fmt::print(stderr, "ashlar: {}: {} events of {} process{}; most by {}, process {}: {}, peak {}\n",
              folder, format_count(events), traces, traces == 1 ? "" : "es", printable(most->name()),
              most->pid, format_bytes(most->allocated_bytes), format_bytes(most->peak_bytes));
+  return fmt::format("{}/{}", folder, most->trace);
 }
 
 // Returns: why `--only` found none; empty where there is another reason.
@@ -231,43 +228,78 @@ std::string why_no_process(const record_options& options, const recording_index&
                      printable(fmt::format("{}", fmt::join(others, ", "))));
 }
 
-int record_tree(const record_options& options) {
+// Effects: says what the process had in memory, what held it, what it lost, and what shows more.
+// `written`: the trace, or the folder that has it.
+void tell_answer(const std::string& trace, const std::string& written) try {
+  const auto reader = open_trace(trace);
+  trace::call_names names(*reader);
+  const trace_report report =
+      make_trace_report(*reader, names, trace, lines_told, 0, [](const trace::step&) {});
+  fmt::print(stderr, "{}", render_answer(report));
+  tell_missing_names(names.lost(), report.without_lines);
+  fmt::print(stderr, "ashlar: next: ashlar report {0}, or with --text; ashlar leaks --trace {0}\n",
+             shell_quoted({written}));
+} catch (const std::exception& error) {
+  fmt::print(stderr, "ashlar: {}\n", reason_of(error));
+}
+
+int record_traces(const record_options& options) {
   recorded_program program(options.command, options.on);
-  recording_folder folder(options.output);
-  trace_files& files = folder.traces();
-  trace::file_recorder recorder(recording_with(options, files),
-                                [&](std::uint32_t pid) { return files.open(pid); });
+  std::optional<recording_folder> folder;
+  std::optional<trace_files> single;
+  trace_files& files = names_folder(options.output) ? folder.emplace(options.output).traces()
+                                                    : single.emplace(options.output);
+  trace::look_at_exit look;
+  if (options.stack_depth != 0)
+    look = [&](const trace::exiting_process& process, const std::function<void()>& sign) {
+      return search_at_exit(process, files.path_of(process.pid), sign);
+    };
+  trace::file_recorder recorder(
+      recording_with(options, files), [&](std::uint32_t pid) { return files.open(pid); }, look);
   recorder.record_only(options.only);
   recorder.look_at_tree();
   const auto started = static_cast<std::uint64_t>(std::time(nullptr));
   const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
   const auto kept = [&] {
+    if (single) return what_is_kept(files);
     return files.unfinished().empty()
                ? std::string()
-               : fmt::format("; what was recorded before can be read in '{}'", folder.path());
+               : fmt::format("; what was recorded before can be read in '{}'", folder->path());
   };
   if (!program.failure().empty())
     return fail_beside(outcome.wait_status, program.failure() + kept());
-  recording_index index = index_of(recorder, options, files.recording(), started, outcome);
   const auto results = recorder.results();
-  if (results.empty()) {
-    const std::string why = why_no_process(options, index);
-    if (!why.empty()) return fail_beside(outcome.wait_status, why);
-    return program.end(false, fmt::format("recording '{}'", options.output), outcome);
-  }
+  std::string most;  // the trace that has most
   try {
-    folder.commit(index);
-    if (options.symbols)
-      for (const recorded_process& p : index.processes)
-        if (p.events != 0) {
-          const std::string trace = fmt::format("{}/{}", folder.path(), p.trace);
-          put_names_into(trace, trace);
-        }
+    const auto with_events =
+        std::ranges::count_if(results, [](const auto& result) { return result.events != 0; });
+    if (!folder && !options.is_named && with_events > 1) folder.emplace(default_folder);
+    if (folder) {
+      recording_index index = index_of(recorder, options, files.recording(), started, outcome);
+      if (results.empty()) {
+        const std::string why = why_no_process(options, index);
+        if (!why.empty()) return fail_beside(outcome.wait_status, why);
+        return program.end(false, fmt::format("recording '{}'", options.output), outcome);
+      }
+      folder->commit(index, files);
+      for (const recorded_process& p : index.processes) {
+        const std::string trace = fmt::format("{}/{}", folder->path(), p.trace);
+        if (options.symbols && p.events != 0) put_names_into(trace, trace);
+      }
+      most = tell_folder(folder->path(), index);
+    } else {
+      for (const std::string& trace : commit(files, results, outcome)) {
+        if (most.empty()) most = trace;
+        if (options.symbols) put_names_into(trace, trace);
+      }
+    }
   } catch (const std::exception& error) {
     return fail_beside(outcome.wait_status, reason_of(error) + kept());
   }
-  tell_folder(folder.path(), index);
-  return outcome.wait_status;
+  if (options.stack_depth != 0 && !most.empty()) tell_answer(most, folder ? folder->path() : most);
+  if (folder) return outcome.wait_status;
+  return program.end(has_process(results, outcome), fmt::format("trace '{}'", options.output),
+                     outcome);
 }
 
 int record_profile(const record_options& options) {
@@ -293,9 +325,15 @@ int record_profile(const record_options& options) {
 // Effects: finds out what the words of the line leave open. Throws: command_error.
 void complete(record_options& options) {
   const bool is_profile = options.profile_seconds != 0;
-  if (options.symbols && options.stack_depth == 0) options.stack_depth = most_calls;
+  if (options.no_stacks || is_profile)
+    options.stack_depth = 0;
+  else if (options.stack_depth == 0)
+    options.stack_depth = most_calls;
+  options.is_named = !options.output.empty();
   if (options.output.empty())
-    options.output = is_profile ? "run.aprof" : options.only.empty() ? "run.atrace" : "run.atree";
+    options.output = is_profile             ? "run.aprof"
+                     : options.only.empty() ? "run.atrace"
+                                            : default_folder;
   if (options.output == "-") throw command_error(status_usage, no_trace_beside_program);
   const bool is_tree = names_folder(options.output);
   if (is_profile && is_tree)
@@ -323,7 +361,7 @@ void complete(record_options& options) {
 // was written. Returns: the program's wait status, for end_like(). Throws: command_error.
 int record_program(const record_options& options) {
   if (options.profile_seconds != 0) return record_profile(options);
-  return names_folder(options.output) ? record_tree(options) : record_trace(options);
+  return record_traces(options);
 }
 
 }  // namespace
@@ -333,13 +371,19 @@ void add_record(command_parser& to) {
                             "[OPTIONS] -- PROGRAM [ARGUMENTS...]", record_footer});
   const auto with = std::make_shared<record_options>();
   record.output(with->output,
-                "The trace (default: run.atrace), a folder NAME.atree, or the profile (run.aprof)");
+                "The trace (default: run.atrace; of several processes run.atree), a folder "
+                "NAME.atree, or the profile (run.aprof)");
   const option stacks = record.flag_with_value(
       "--stacks", "DEPTH", most_calls, with->stack_depth,
-      "The calls that led to each block, at most DEPTH (64, which is the most)");
+      "At most DEPTH of the calls that led to each block (default 64, which is the most)");
   const option symbols = record.flag("--symbols", with->symbols,
                                      "Put the names of these calls into the trace, as ashlar "
-                                     "export --symbols does; implies --stacks");
+                                     "export --symbols does");
+  record
+      .flag("--no-stacks", with->no_stacks,
+            "Blocks only: no calls, no search for what is lost, no first report; it costs least")
+      .excludes(stacks)
+      .excludes(symbols);
   const option only = record
                           .value("--only", "NAME", with->only,
                                  "Record the processes of these programs only, into a folder "

@@ -54,6 +54,7 @@ struct report_options {
   std::string output;               // empty: report.html, but nothing with `json_path`
   std::string json_path;
   bool text = false;  // instead of a page
+  bool full = false;  // the text
   bool interpreter = false;
   std::string format;         // instead of our own JSON; empty: none
   std::size_t rows = 10;      // of sizes, call sites and findings
@@ -128,8 +129,8 @@ class finding_pass {
   }
   [[nodiscard]] std::string first_text(std::size_t rows) const {
     return has_stacks_ ? render_first_findings(found_, times_, rows)
-                       : "\n  no call stacks, so no line can be named: record with 'ashlar record "
-                         "--stacks'\n";
+                       : "\n  no call stacks, so no line can be named: ashlar record has them, but "
+                         "with --no-stacks\n";
   }
   [[nodiscard]] std::string text(std::size_t rows) const {
     if (!has_stacks_) return {};
@@ -229,7 +230,8 @@ int text_report(const report_options& options) {
   const auto text = [&] {
     return render_answer(report) + pass.first_text(options.rows) + "\n" +
            (chosen.tree ? render_tree(*chosen.tree, chosen.folder, options.rows) : "") +
-           render_figures(report, options.rows, reader_glyphs()) + pass.text(options.rows);
+           render_figures(report, options.rows, options.full, reader_glyphs()) +
+           pass.text(options.rows);
   };
   print_report(options.json_path, json, text, option_of_path(options.format));
   for (const std::string& file : pass.without_lines())
@@ -360,6 +362,8 @@ void add_report(command_parser& to) {
       .flag("--text", with->text,
             "Print what holds memory and what to change instead; of a profile its figures")
       .excludes(output);
+  report.flag("--full", with->full,
+              "--text: also sizes, what lived over time, lifetimes, and the calls of blocks");
   report.flag("--interpreter", with->interpreter,
               "Also findings in the code of an interpreter (python, node, ruby, php, ...)");
   report.value("--rows", "N", with->rows,
