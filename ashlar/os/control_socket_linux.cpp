@@ -24,6 +24,7 @@
 #include <ashlar/os/clock.hpp>
 #include <ashlar/os/control_socket.hpp>
 #include <ashlar/os/path_pattern.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
 
 namespace ashlar::os {
@@ -299,7 +300,7 @@ control_socket::opening control_socket::choose_path(const control_place& at) noe
     if (text.size() + 32 > sizeof path_) return too_long;
     path_[text.size()] = '\0';
     const char* const why = why_not_private(path_);
-    text << "/" << static_cast<std::size_t>(::getpid()) << protocol::name_end;
+    text << "/" << process_number() << protocol::name_end;
     path_[text.size()] = '\0';
     return why;
   };
@@ -345,7 +346,7 @@ control_socket::opening control_socket::give_name(const char* before) noexcept {
       return {EEXIST, "a file is there that is no socket: name another path"};
     const pid_t other = listener_at(address_of(path_));
     // Another copy of the library in this process has opened it: that is what was wanted.
-    if (other == ::getpid()) return {EADDRINUSE, nullptr};
+    if (other == static_cast<pid_t>(process_number())) return {EADDRINUSE, nullptr};
     if (other != 0)
       return {EADDRINUSE, "another process has it: %p in the path becomes the process's number"};
   }
@@ -415,7 +416,7 @@ void control_socket::serve(control_handler answer, const std::atomic<bool>& must
 
 void control_socket::wake() noexcept {
   const int saved = errno;
-  ::syscall(SYS_tgkill, ::getpid(), thread_.load(std::memory_order_relaxed), bell_signal);
+  ::syscall(SYS_tgkill, process_number(), thread_.load(std::memory_order_relaxed), bell_signal);
   errno = saved;
 }
 
