@@ -83,15 +83,32 @@ void empty_streams() noexcept {
 
 // ---- the folder and the name --------------------------------------------------------------------
 
+/// lstat and geteuid, past a program's own: libfaketime's lstat has ended when the name goes, and
+/// fakeroot tells another user.
+#ifdef SYS_newfstatat
+bool look_at(const char* path, struct stat& found) noexcept {
+  return ::syscall(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) == 0;
+}
+uid_t user() noexcept {
+  return static_cast<uid_t>(::syscall(SYS_geteuid));
+}
+#else
+bool look_at(const char* path, struct stat& found) noexcept {
+  return ::lstat(path, &found) == 0;
+}
+uid_t user() noexcept {
+  return ::geteuid();
+}
+#endif
+
 /// Effects: makes the folder if it is not there. Returns: null, or why it is not one that its owner
 /// alone can enter.
 const char* why_not_private(const char* folder) noexcept {
   if (::mkdir(folder, 0700) != 0 && errno != EEXIST) return describe_error(errno);
   struct stat found{};
-  if (::lstat(folder, &found) != 0) return describe_error(errno);
+  if (!look_at(folder, found)) return describe_error(errno);
   if (!S_ISDIR(found.st_mode)) return "its folder is a link or a file: remove that";
-  if (found.st_uid != ::geteuid())
-    return "its folder belongs to another user: name a path of yours";
+  if (found.st_uid != user()) return "its folder belongs to another user: name a path of yours";
   if ((found.st_mode & 077) != 0) return "others may enter its folder: chmod 700 it";
   return nullptr;
 }
@@ -327,7 +344,7 @@ control_socket::opening control_socket::listen_at_name() noexcept {
     return {errno, describe_error(errno)};
   struct stat own{};
   opening result;
-  if (::listen(listener_, 64) != 0 || ::lstat(before, &own) != 0)
+  if (::listen(listener_, 64) != 0 || !look_at(before, own))
     result = {errno, describe_error(errno)};
   else
     result = give_name(before);
@@ -341,7 +358,7 @@ control_socket::opening control_socket::listen_at_name() noexcept {
 control_socket::opening control_socket::give_name(const char* before) noexcept {
   if (::link(before, path_) == 0) return {};
   struct stat there{};
-  if (errno == EEXIST && ::lstat(path_, &there) == 0) {
+  if (errno == EEXIST && look_at(path_, there)) {
     if (!S_ISSOCK(there.st_mode))
       return {EEXIST, "a file is there that is no socket: name another path"};
     const pid_t other = listener_at(address_of(path_));
@@ -424,8 +441,7 @@ void control_socket::remove_name() noexcept {
   if (!is_named_.exchange(false, std::memory_order_acq_rel)) return;
   const int saved = errno;
   struct stat there{};
-  if (::lstat(path_, &there) == 0 && there.st_dev == device_ && there.st_ino == file_)
-    ::unlink(path_);
+  if (look_at(path_, there) && there.st_dev == device_ && there.st_ino == file_) ::unlink(path_);
   errno = saved;
 }
 
