@@ -39,7 +39,7 @@ ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
                                       std::size_t size) noexcept {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   void* const block = runtime::allocate_aligned(size, alignment, "posix_memalign");
-  if (block == nullptr) return ENOMEM;
+  if (block == nullptr) return errno = ENOMEM;  // glibc's sets it, and programs print it
   *result = block;
   return 0;
 }

@@ -24,6 +24,7 @@
 #include <ashlar/os/clock.hpp>
 #include <ashlar/os/control_socket.hpp>
 #include <ashlar/os/path_pattern.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
 
 namespace ashlar::os {
@@ -82,15 +83,32 @@ void empty_streams() noexcept {
 
 // ---- the folder and the name --------------------------------------------------------------------
 
+/// lstat and geteuid, past a program's own: libfaketime's lstat has ended when the name goes, and
+/// fakeroot tells another user.
+#ifdef SYS_newfstatat
+bool look_at(const char* path, struct stat& found) noexcept {
+  return ::syscall(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) == 0;
+}
+uid_t user() noexcept {
+  return static_cast<uid_t>(::syscall(SYS_geteuid));
+}
+#else
+bool look_at(const char* path, struct stat& found) noexcept {
+  return ::lstat(path, &found) == 0;
+}
+uid_t user() noexcept {
+  return ::geteuid();
+}
+#endif
+
 /// Effects: makes the folder if it is not there. Returns: null, or why it is not one that its owner
 /// alone can enter.
 const char* why_not_private(const char* folder) noexcept {
   if (::mkdir(folder, 0700) != 0 && errno != EEXIST) return describe_error(errno);
   struct stat found{};
-  if (::lstat(folder, &found) != 0) return describe_error(errno);
+  if (!look_at(folder, found)) return describe_error(errno);
   if (!S_ISDIR(found.st_mode)) return "its folder is a link or a file: remove that";
-  if (found.st_uid != ::geteuid())
-    return "its folder belongs to another user: name a path of yours";
+  if (found.st_uid != user()) return "its folder belongs to another user: name a path of yours";
   if ((found.st_mode & 077) != 0) return "others may enter its folder: chmod 700 it";
   return nullptr;
 }
@@ -299,7 +317,7 @@ control_socket::opening control_socket::choose_path(const control_place& at) noe
     if (text.size() + 32 > sizeof path_) return too_long;
     path_[text.size()] = '\0';
     const char* const why = why_not_private(path_);
-    text << "/" << static_cast<std::size_t>(::getpid()) << protocol::name_end;
+    text << "/" << process_number() << protocol::name_end;
     path_[text.size()] = '\0';
     return why;
   };
@@ -326,7 +344,7 @@ control_socket::opening control_socket::listen_at_name() noexcept {
     return {errno, describe_error(errno)};
   struct stat own{};
   opening result;
-  if (::listen(listener_, 64) != 0 || ::lstat(before, &own) != 0)
+  if (::listen(listener_, 64) != 0 || !look_at(before, own))
     result = {errno, describe_error(errno)};
   else
     result = give_name(before);
@@ -340,12 +358,12 @@ control_socket::opening control_socket::listen_at_name() noexcept {
 control_socket::opening control_socket::give_name(const char* before) noexcept {
   if (::link(before, path_) == 0) return {};
   struct stat there{};
-  if (errno == EEXIST && ::lstat(path_, &there) == 0) {
+  if (errno == EEXIST && look_at(path_, there)) {
     if (!S_ISSOCK(there.st_mode))
       return {EEXIST, "a file is there that is no socket: name another path"};
     const pid_t other = listener_at(address_of(path_));
     // Another copy of the library in this process has opened it: that is what was wanted.
-    if (other == ::getpid()) return {EADDRINUSE, nullptr};
+    if (other == static_cast<pid_t>(process_number())) return {EADDRINUSE, nullptr};
     if (other != 0)
       return {EADDRINUSE, "another process has it: %p in the path becomes the process's number"};
   }
@@ -415,7 +433,7 @@ void control_socket::serve(control_handler answer, const std::atomic<bool>& must
 
 void control_socket::wake() noexcept {
   const int saved = errno;
-  ::syscall(SYS_tgkill, ::getpid(), thread_.load(std::memory_order_relaxed), bell_signal);
+  ::syscall(SYS_tgkill, process_number(), thread_.load(std::memory_order_relaxed), bell_signal);
   errno = saved;
 }
 
@@ -423,8 +441,7 @@ void control_socket::remove_name() noexcept {
   if (!is_named_.exchange(false, std::memory_order_acq_rel)) return;
   const int saved = errno;
   struct stat there{};
-  if (::lstat(path_, &there) == 0 && there.st_dev == device_ && there.st_ino == file_)
-    ::unlink(path_);
+  if (look_at(path_, there) && there.st_dev == device_ && there.st_ino == file_) ::unlink(path_);
   errno = saved;
 }
 

@@ -150,7 +150,7 @@ constinit std::uintptr_t own_stack::first_top = 0;
 [[gnu::tls_model("initial-exec")]] constinit thread_local own_stack own;
 
 void own_stack::note_first_thread() {
-  if (::syscall(SYS_gettid) != ::getpid()) return;
+  if (::syscall(SYS_gettid) != ::syscall(SYS_getpid)) return;
   first_top = ::getauxval(AT_RANDOM);
   first_thread = &own;
 }

@@ -31,8 +31,10 @@ bool has_more_rights() noexcept {
   return ::getauxval(AT_SECURE) != 0;
 }
 std::size_t process_number() noexcept {
+  // Past a program's own getpid: sampling asks before the C library has its environment, which
+  // libfaketime's reads, and that one may tell another number.
   if (!has_new_call_filter())
-    known_number.store(static_cast<std::size_t>(::getpid()), std::memory_order_relaxed);
+    known_number.store(static_cast<std::size_t>(::syscall(SYS_getpid)), std::memory_order_relaxed);
   return known_number.load(std::memory_order_relaxed);
 }
 void note_process_number() noexcept {

@@ -71,8 +71,9 @@ static void aligned(void) {
         tell("aligned_alloc", aligned_alloc(alignment, size), told, size);
       }
       void* block = &block;
+      errno = 0;
       const int result = posix_memalign(&block, alignment, size);
-      printf("posix_memalign: %s\n", result == 0 ? "0" : strerrorname_np(result));
+      printf("posix_memalign: %s, errno %d\n", result == 0 ? "0" : strerrorname_np(result), errno);
       REQUIRE((result == 0) == (block != (void*)&block));
       if (result == 0) free(block);
     }

@@ -172,7 +172,9 @@ int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t* set) {
   WRAPPER_NEXT(sched_getaffinity);
   return next(process, bytes, set);
 }
+// libfaketime's reads the environment when it is called first.
 pid_t getpid(void) {
+  CHECK(environ != NULL);
   WRAPPER_NEXT(getpid);
   return next();
 }

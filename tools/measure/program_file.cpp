@@ -80,7 +80,14 @@ std::optional<elf_kind> read_headers(std::istream& file, bool wide) {
     Segment segment{};
     file.seekg(static_cast<std::streamoff>(header.e_phoff + std::uint64_t{i} * header.e_phentsize));
     if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return std::nullopt;
-    if (segment.p_type == PT_INTERP) kind.has_interpreter = true;
+    if (segment.p_type == PT_INTERP) {
+      kind.has_interpreter = true;
+      file.seekg(static_cast<std::streamoff>(segment.p_offset));
+      std::string loader;
+      std::getline(file, loader, '\0');
+      file.clear();
+      kind.of_musl = loader.find("/ld-musl-") != std::string::npos;
+    }
     if (segment.p_type == PT_NOTE && has_go_note(file, segment.p_offset)) kind.is_go = true;
   }
   kind.has_malloc = kind.has_interpreter && defines_malloc<Section, Symbol>(file, header);
@@ -188,6 +195,8 @@ preload_effect effect_of_preload(const std::string& program, const std::string& 
       (of_library->wide != of_program->wide || of_library->machine != of_program->machine)) {
     return preload_effect::ignored_foreign;
   }
+  const auto of_this = read_elf_kind("/proc/self/exe");
+  if (of_this && of_this->of_musl != of_program->of_musl) return preload_effect::other_c_library;
   return of_program->has_malloc ? preload_effect::ignored_own_malloc : preload_effect::works;
 }
 
@@ -209,6 +218,9 @@ std::string describe(preload_effect effect) {
     case preload_effect::ignored_foreign:
       return "it is for another machine or word size than the library, so the loader ignores the "
              "library (build the library for that machine)";
+    case preload_effect::other_c_library:
+      return "it has another C library than ashlar (glibc and musl), so its loader cannot load the "
+             "library (build ashlar with that C library)";
     case preload_effect::ignored_own_malloc:
       return "it has a malloc of its own, which comes before any library's (build it without that)";
   }

@@ -13,6 +13,7 @@ struct elf_kind {
   std::uint16_t machine = 0;   // e_machine
   bool shared_object = false;  // ET_DYN
   bool has_interpreter = false;
+  bool of_musl = false;  // musl's loader runs it
   bool is_go = false;
   bool has_malloc = false;  // it defines malloc for others to find
 };
@@ -30,6 +31,7 @@ enum class preload_effect {
   ignored_go,          // the same of a Go program
   ignored_privileged,  // setuid, setgid or capabilities: the loader refuses
   ignored_foreign,     // the library is for another kind of machine code
+  other_c_library,     // the loader ends the program, since it cannot load the library
   ignored_own_malloc,  // the program's malloc comes before any library's
 };
 

@@ -394,6 +394,18 @@ TEST_F(DynamicProgram, ItsOwnMallocComesFirst) {
             std::string::npos);
 }
 
+TEST_F(DynamicProgram, AnotherCLibrarysLoaderIsTold) {
+  const auto effect_of = [&](std::string_view loader) {
+    std::string bytes = program_with_symbol("free", SHN_UNDEF);
+    const std::uint64_t where = bytes.size();
+    std::memcpy(&bytes[sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_offset)], &where, sizeof where);
+    support::write_file(path("program"), bytes + std::string(loader) + '\0');
+    return effect_of_preload(path("program"), "/no/such/library.so");
+  };
+  EXPECT_EQ(effect_of("/lib64/ld-linux-x86-64.so.2"), preload_effect::works);
+  EXPECT_EQ(effect_of("/lib/ld-musl-x86_64.so.1"), preload_effect::other_c_library);
+}
+
 // ---- rounds ------------------------------------------------------------------------------------
 
 TEST(SampleStatistics, AreTheSameForEveryOrderOfTheSamples) {
