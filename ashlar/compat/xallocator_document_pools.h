@@ -8,7 +8,8 @@
 // Each C++ file that includes xallocator.h has the functions, inline, and the program keeps one
 // copy. So no file of the program has to be chosen, and libashlar's xmalloc is not linked. A file
 // with XALLOCATOR_STATIC_POOLS(...) wins over this table, in all files. Files with another
-// MAX_BLOCKS or MAX_ALLOCATORS do not link: they would free into pools of another shape.
+// MAX_BLOCKS or MAX_ALLOCATORS do not link. Behind a shared library, or with -flto, they use the
+// pools of the program's first file.
 #pragma once
 
 #include <cstddef>
