@@ -135,8 +135,8 @@ class xmalloc_pools {
     const auto stats = pools_.stats();
     for (const pool_stats& c : stats.classes) {
       line_writer<128> line;
-      line << "xallocator Block Size: " << c.block_size
-           << " Block Count: " << c.peak_in_use << " Blocks In Use: " << c.blocks_in_use << "\n";
+      line << "xallocator Block Size: " << c.block_size << " Block Count: " << c.peak_in_use
+           << " Blocks In Use: " << c.blocks_in_use << "\n";
       xalloc_stats_line(line.data(), line.size());
     }
   }
