@@ -192,8 +192,9 @@ TEST(CompatAllocator, the_documents_xallocator_stands_on_it) {
     }
     for (Allocator** const block : blocks) (*block)->Deallocate(block);
     EXPECT_EQ(pools[i]->GetBlocksInUse(), 0u);
-    i % 2 == 0 ? pools[i]->~Allocator() : delete pools[i];
   }
+  for (std::size_t i = 0; i < pools.size(); ++i)
+    i % 2 == 0 ? pools[i]->~Allocator() : delete pools[i];
 }
 
 TEST(CompatAllocator, a_pools_new_handler_is_called_once_and_may_free_a_block) {
