@@ -27,7 +27,8 @@ void* counted(void* block) noexcept {
 ASHLAR_COLD void* allocate_missed(std::size_t size) noexcept {
   return counted(c_rules::allocate_missed(size, "xmalloc"));
 }
-ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
+// Its name is what a sanitizer tells of who freed a block: xfree ends with a jump to here.
+ASHLAR_COLD void xfree_missed(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   const class_index c = runtime::counted_class(block);
   runtime::deallocate_slow(block, call);
@@ -37,7 +38,7 @@ ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
 ASHLAR_HOT void free_block(void* block, const char* call) noexcept {
   const class_index c = runtime::tops().tables.class_of(block);
   if (!runtime::process_hits::try_deallocate(runtime::tops(), block, c)) [[unlikely]]
-    return free_missed(block, call);
+    return xfree_missed(block, call);
   xmalloc_blocks.freed_by_hit(c);
 }
 
@@ -77,7 +78,7 @@ int xalloc_asks_handler() noexcept {
 void* xrealloc(void* block, std::size_t size) noexcept {
   if (block == nullptr) return xmalloc(size);
   if (size == 0) {
-    free_missed(block, "xrealloc");
+    xfree_missed(block, "xrealloc");
     return nullptr;
   }
   const class_index before = runtime::counted_class(block);

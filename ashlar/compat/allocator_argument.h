@@ -3,12 +3,12 @@
 #ifndef ASHLAR_COMPAT_ALLOCATOR_ARGUMENT_H
 #define ASHLAR_COMPAT_ALLOCATOR_ARGUMENT_H
 
+#include "needs_cxx17.h"
+
 #include <cstddef>
 #include <memory>
 #include <type_traits>
 #include <utility>
-
-#include "needs_cxx17.h"
 
 namespace ashlar::compat {
 

@@ -165,6 +165,38 @@ Allocator* short_of_blocks = nullptr;
 void* to_give_up = nullptr;
 int handler_calls = 0;
 
+// The document's xallocator: pools are made in arrays of pointers, found by their size, and ended
+// through their base; a block's first bytes name its pool.
+TEST(CompatAllocator, the_documents_xallocator_stands_on_it) {
+  std::vector<Allocator*> pools;
+  const auto make = [&pools]<std::size_t... Size>(std::index_sequence<Size...>) {
+    ((
+        [&pools] {
+          static CHAR* storage[sizeof(AllocatorPool<CHAR[Size], 32>)];
+          new (&storage) AllocatorPool<CHAR[Size], 32>();
+          pools.push_back(reinterpret_cast<Allocator*>(&storage));
+          pools.push_back(new (std::nothrow) Allocator(Size, 0, nullptr, "xallocator"));
+        }(),
+        ...));
+  };
+  make(std::index_sequence<8, 16, 32, 64, 128, 256, 396, 512, 768, 1024, 2048, 4096>());
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const std::size_t size = pools[i]->GetBlockSize();
+    EXPECT_EQ(std::ranges::find(pools, size, &Allocator::GetBlockSize) - pools.begin(), i / 2 * 2);
+    std::array<Allocator**, 32> blocks;
+    for (auto& block : blocks) {
+      block = static_cast<Allocator**>(pools[i]->Allocate(size));
+      ASSERT_NE(block, nullptr);
+      std::memset(block, 1, size);
+      *block = pools[i];
+    }
+    for (Allocator** const block : blocks) (*block)->Deallocate(block);
+    EXPECT_EQ(pools[i]->GetBlocksInUse(), 0u);
+  }
+  for (std::size_t i = 0; i < pools.size(); ++i)
+    i % 2 == 0 ? pools[i]->~Allocator() : delete pools[i];
+}
+
 TEST(CompatAllocator, a_pools_new_handler_is_called_once_and_may_free_a_block) {
   Allocator allocator(16, 1);
   short_of_blocks = &allocator;

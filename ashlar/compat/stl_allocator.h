@@ -9,14 +9,14 @@
 #ifndef ASHLAR_COMPAT_STL_ALLOCATOR_H
 #define ASHLAR_COMPAT_STL_ALLOCATOR_H
 
+#include "needs_cxx17.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
-
-#include "needs_cxx17.h"
 
 #ifndef ASHLAR_FACE_IS_CXX17
 #define ASHLAR_FACE_IS_CXX17 /* for core/config.hpp */

@@ -19,10 +19,11 @@
 #ifndef ASHLAR_COMPAT_XALLOCATOR_H
 #define ASHLAR_COMPAT_XALLOCATOR_H
 
+#include "needs_cxx17.h"
+
 #include <ashlar/adapt/xmalloc.h>
 
 #include "DataTypes.h"
-#include "needs_cxx17.h"
 
 #if defined(STATIC_POOLS) && !defined(__cplusplus)
 /* The pools are in a C++ file. Without one the program would use the heap, so it does not link. */

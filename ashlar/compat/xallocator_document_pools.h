@@ -8,7 +8,9 @@
 // Each C++ file that includes xallocator.h has the functions, inline, and the program keeps one
 // copy. So no file of the program has to be chosen, and libashlar's xmalloc is not linked. A file
 // with XALLOCATOR_STATIC_POOLS(...) wins over this table, in all files. Files with another
-// MAX_BLOCKS or MAX_ALLOCATORS do not link: they would free into pools of another shape.
+// MAX_BLOCKS or MAX_ALLOCATORS do not link. Behind a shared library, or with -flto, they use the
+// pools of the program's first file. (With gcc not where both meet: build such a library without
+// -flto.)
 #pragma once
 
 #include <cstddef>
@@ -69,5 +71,5 @@ namespace {
 
 #define ASHLAR_THE_DOCUMENT_POOLS \
   (::ashlar::compat::the_document_pools<(MAX_BLOCKS), (MAX_ALLOCATORS)>)
-ASHLAR_XMALLOC_FUNCTIONS([[gnu::used]] inline, ASHLAR_THE_DOCUMENT_POOLS);
+ASHLAR_XMALLOC_FUNCTIONS(ASHLAR_ONE_COPY, ASHLAR_THE_DOCUMENT_POOLS);
 #undef ASHLAR_THE_DOCUMENT_POOLS

@@ -134,11 +134,9 @@ class xmalloc_pools {
   void write_stats() const noexcept {
     const auto stats = pools_.stats();
     for (const pool_stats& c : stats.classes) {
-      line_writer<192> line;
-      line << "xallocator Block Size: " << c.block_size
-           << " Block Count: " << (c.capacity == SIZE_MAX ? c.blocks_made : c.capacity)
-           << " Blocks In Use: " << c.blocks_in_use << " Peak: " << c.peak_in_use
-           << " Allocations: " << c.allocations << " Frees: " << c.frees << "\n";
+      line_writer<128> line;
+      line << "xallocator Block Size: " << c.block_size << " Block Count: " << c.peak_in_use
+           << " Blocks In Use: " << c.blocks_in_use << "\n";
       xalloc_stats_line(line.data(), line.size());
     }
   }

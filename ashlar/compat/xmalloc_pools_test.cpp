@@ -359,12 +359,10 @@ TEST(XmallocPoolsStats, AreTheClassicLines) {
   pools.write_stats();
   std::fflush(stdout);
   const std::string text = testing::internal::GetCapturedStdout();
-  EXPECT_NE(text.find("xallocator Block Size: 396 Block Count: 4 Blocks In Use: 1 Peak: 1 "
-                      "Allocations: 1 Frees: 0\n"),
+  EXPECT_NE(text.find("xallocator Block Size: 396 Block Count: 1 Blocks In Use: 1\n"
+                      "xallocator Block Size: 768 Block Count: 0 Blocks In Use: 0\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("xallocator Block Size: 768 Block Count: 2 Blocks In Use: 0"),
-            std::string::npos);
   pools.deallocate(p);
 }
 

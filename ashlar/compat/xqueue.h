@@ -6,7 +6,6 @@
 
 #include <deque>
 #include <queue>
-#include <type_traits>
 
 #include "allocator_argument.h"
 #include "stl_allocator.h"

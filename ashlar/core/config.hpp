@@ -33,6 +33,12 @@
 #endif
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
 #define ASHLAR_MISS [[gnu::noinline]]  // behind what a hit calls: every program runs it
+// An inline function whose callers all use the copy that the linker keeps.
+#ifdef __clang__
+#define ASHLAR_ONE_COPY [[gnu::used, gnu::noinline]] inline
+#else
+#define ASHLAR_ONE_COPY [[gnu::used, gnu::noinline, gnu::noclone]] inline
+#endif
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
 // Where it vanishes, the line after it must end in ashlar_fault. `try` and `catch` are, too:

@@ -34,6 +34,7 @@ struct call_counters {
   std::size_t frees = 0;
 
   ASHLAR_HOT void allocated() noexcept { ++allocations; }
+  ASHLAR_HOT void not_allocated() noexcept { --allocations; }
   ASHLAR_HOT void freed() noexcept { ++frees; }
   [[nodiscard]] std::size_t in_use() const noexcept { return allocations - frees; }
 };
@@ -76,6 +77,7 @@ struct atomic_counters {
 
 struct no_counters {
   ASHLAR_HOT constexpr void allocated() noexcept {}
+  ASHLAR_HOT constexpr void not_allocated() noexcept {}
   ASHLAR_HOT constexpr void freed() noexcept {}
 };
 

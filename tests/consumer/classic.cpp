@@ -6,6 +6,10 @@
 #include "xstring.h"
 #if __cplusplus >= 202002L
 #include "MemManager.h"
+#include "alloc_with_pool.h"
+
+template <class T>
+using MyAllocator = Allocator<T>;
 #endif
 
 class Message {
@@ -24,7 +28,12 @@ int main() {
   MemManager<Message, 10> pool;
   void* const slot = pool.Allocate();
   pool.Deallocate(slot);
+  const auto start = std::chrono::high_resolution_clock::now();
+  xlist<int, MyAllocator<int>> numbers(1000);
+  if (std::chrono::high_resolution_clock::now() < start) return 2;
+  std::puts("classic: c++20");
+#else
+  std::puts("classic: c++17");
 #endif
-  std::puts("classic: c++");
   return 0;
 }

@@ -101,7 +101,7 @@ if(HOW STREQUAL "cmake")
   runs_well(${WORK}/build/consumer_c "consumer: c")
   runs_well(${WORK}/build/consumer_cpp "consumer: c++")
   runs_well(${WORK}/build/classic_c "classic: c")
-  runs_well(${WORK}/build/classic_cpp "classic: c++")
+  runs_well(${WORK}/build/classic_cpp "classic: c++20")
 elseif(HOW STREQUAL "module")
   set(flags -std=c++20 -pthread -Wall -Wextra -Werror -I ${prefix}/include)
   step("compiling the module" ${CXX} ${flags} --precompile ${prefix}/include/ashlar/ashlar.cppm -o ${WORK}/ashlar.pcm)
@@ -139,17 +139,23 @@ else()
       ${WORK}/project/consumer.cpp -o ${WORK}/consumer_cpp_${kind} ${flags})
     runs_well(${WORK}/consumer_c_${kind} "consumer: c" LD_LIBRARY_PATH=${libraries})
     runs_well(${WORK}/consumer_cpp_${kind} "consumer: c++" LD_LIBRARY_PATH=${libraries})
-    # The classic names: the include directory comes from pkg-config and from nowhere else.
-    step("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${modules} ${PKG_CONFIG} ${how}
-      --cflags --libs ashlar-compat)
-    separate_arguments(flags UNIX_COMMAND "${output}")
-    step("building the classic C program" ${CC} -std=c99 -pedantic-errors -Wall -Werror
-      ${WORK}/project/classic.c -o ${WORK}/classic_c_${kind} ${flags})
-    runs_well(${WORK}/classic_c_${kind} "classic: c" LD_LIBRARY_PATH=${libraries})
-    foreach(level 17 20)
-      step("building the classic C++${level} program" ${CXX} -std=c++${level} -pedantic-errors -Wall
-        -Wextra -Werror -pthread ${WORK}/project/classic.cpp -o ${WORK}/classic_cpp_${kind} ${flags})
-      runs_well(${WORK}/classic_cpp_${kind} "classic: c++" LD_LIBRARY_PATH=${libraries})
+    # The classic names: the include directory comes from pkg-config and from nowhere else, and so does
+    # the C++, unless pkg-config is told another.
+    foreach(standard c++20 c++17 c)
+      set(program ${CXX} ${WORK}/project/classic.cpp)
+      set(told --define-variable=std=-std=${standard})
+      if(standard STREQUAL "c++20")
+        set(told "")
+      elseif(standard STREQUAL "c")
+        set(program ${CC} ${WORK}/project/classic.c)
+        set(told --define-variable=std=-std=c99)
+      endif()
+      step("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${modules} ${PKG_CONFIG} ${how} ${told}
+        --cflags --libs ashlar-compat)
+      separate_arguments(flags UNIX_COMMAND "${output}")
+      step("building the classic ${standard} program" ${program} -pedantic-errors -Wall -Wextra -Werror
+        -pthread -o ${WORK}/classic_${standard}_${kind} ${flags})
+      runs_well(${WORK}/classic_${standard}_${kind} "classic: ${standard}" LD_LIBRARY_PATH=${libraries})
     endforeach()
   endforeach()
 endif()

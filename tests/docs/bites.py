@@ -53,6 +53,7 @@ def run_check(page: str, drawing: str = DRAWING, files: dict[str, str] | None = 
             "cmake/layers.txt": "ashlar/core:\n",
             "docs/architecture.md": "core\n",
             "ashlar/core/README.md": "# core\n",
+            "CHANGELOG.md": "## Unreleased (0.3.0)\n## 0.2.0\n## 0.1.0\n",
             "docs/other.md": "# Two words\n",
             "examples/a.cpp": EXAMPLE,
             "docs/stones.svg": drawing,
@@ -72,7 +73,7 @@ def faults_of_check() -> list[str]:
         QUOTE + "`core/bits.hpp`, `<ashlar/core/bits.hpp>`, `bits.hpp`, `examples/*.cpp`, `and/or`\n",
         QUOTE + "[o](docs/other.md#two-words) [w](https://example.org/none) `[x](none)`\n",
         QUOTE + "```\nnone/of/this.cpp\n```\n",
-        QUOTE + "6 ns<!-- figure pair --> a pair\n",
+        QUOTE + "6 ns<!-- figure pair --> a pair, measured with ashlar 0.2.0 (abc), 1 May\n",
     ]
     wrong = {
         "a changed line": (QUOTE.replace("= 2;", "= 3;"), "not in examples/a.cpp"),
@@ -99,6 +100,7 @@ def faults_of_check() -> list[str]:
         "a figure that is gone": (QUOTE + "6 ns<!-- figure pear -->\n", "no figure pear"),
         "a name without a figure": (QUOTE + "ns <!-- figure pair -->\n", "without a figure"),
         "a figure's name over a line's end": (QUOTE + "6 ns<!-- figure\npair -->\n", "a comment without its end"),
+        "an old figure": (QUOTE + "Measured with ashlar 0.1.0\n", "more than one release old"),
         "a header that is gone": (QUOTE + "see `gone.h`\n", "gone.h"),
         "a pattern without a match": (QUOTE + "`examples/*.c`\n", "examples/*.c"),
         "code over a line's end": (QUOTE + "`core/\ngone.hpp`\n", "without its pair"),

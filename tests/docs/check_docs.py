@@ -14,6 +14,7 @@
   colour schemes, and text that can be read on a phone.
 - A figure that is told more than once says its name, `32 ns<!-- figure pair_checked -->`, and is the
   one that results/figures.csv has under this name.
+- What was measured with ashlar 0.1.0 says so, and that is one of the two newest versions in CHANGELOG.md.
 - The head of a source, `// room/file.hpp: what it is`, names the file's own path, and what it names
   like a path exists.
 - docs/statistics.md has every variable that a source of ashlar/ or tools/ reads.
@@ -37,6 +38,7 @@ PATH = re.compile(r"^[\w.*-]+(/[\w.*-]+)+/?$")
 HEADER = re.compile(r"^[\w*]+\.(h|hpp)$")
 SUFFIX = re.compile(r"\.(h|hpp|c|cpp|md|txt|py|sh|cmake)$")
 FIGURE = re.compile(r"([0-9][0-9.,]*)[^<|]{0,20}<!-- figure (\w+) -->")
+MEASURED = re.compile(r"easured with ashlar (\d+\.\d+\.\d+)")
 HEAD = re.compile(r"^// ([\w/]+/[\w-]+\.(?:hpp|h|cpp|c)): ")
 IN_HEAD = re.compile(r"\b[a-z_]+/[\w/]+\.(?:hpp|h|cpp|c)\b")
 GENERATED = ("ashlar/runtime/tuned_classes.hpp", "pools.hpp", "ashlar_pools.hpp")  # commands write them
@@ -189,6 +191,12 @@ def figure_fault(figures: dict[str, str], told: str, name: str) -> str:
     return "" if told == figures[name] else f"the figure {name} is {figures[name]}, not {told}"
 
 
+def age_fault(root: pathlib.Path, told: str) -> str:
+    """What is wrong with a version with which something was measured."""
+    versions = re.findall(r"^## .*?(\d+\.\d+\.\d+)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    return "" if told in versions[:2] else f"measured with {told}, which is more than one release old: measure again"
+
+
 def check_head(root: pathlib.Path, source: pathlib.Path) -> list[str]:
     """The faults of a source's head, which is the comment that it begins with."""
     lines = source.read_text().splitlines()
@@ -278,6 +286,7 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
             found += [link_fault(root, page, t) for t in LINK.findall(CODE.sub("", line))]
             found += [path_fault(root, page.parent, c) for c in CODE.findall(line)]
             found += [figure_fault(figures, *told) for told in FIGURE.findall(line)]
+            found += [age_fault(root, t) for t in MEASURED.findall(line)]
             if line.count("<!-- figure ") != len(FIGURE.findall(line)):
                 found.append("a figure's name without a figure before it")
         faults += [f"{page.relative_to(root)}:{number}: {f}" for f in found if f]
