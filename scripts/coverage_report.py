@@ -30,7 +30,7 @@ FOLDERS = ("core", "pool", "arena", "heap")
 LINE_BOUND, BRANCH_BOUND = 98.0, 90.0  # percent, of each folder
 REASONS = ROOT / "docs/coverage_reasons.txt"
 DOCUMENT = ROOT / "results/coverage.md"
-MEASURED = re.compile(rf"ashlar/({'|'.join(FOLDERS)})/(?!test_)[a-z_]+(?<!_test)(?<!_bench)\.(hpp|h|cpp)")
+MEASURED = re.compile(rf"ashlar/({'|'.join(FOLDERS)})/(?!test_)[a-z_]+(?<!_test)\.(hpp|h|cpp)")
 ONLY_BRACES = re.compile(r"[{}\s;]*(//.*)?")
 
 
