@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-RETURN = re.compile(r"^(ret[q]?|br\s+%r14|bx\s+lr|(pop|ldm\S*\s.*)\s+\{.*pc\}|ldr(\.w)?\s+pc,)")
+RETURN = re.compile(r"^((?:repz )?ret[q]?|br\s+%r14|bx\s+lr|(pop|ldm\S*\s.*)\s+\{.*pc\}|ldr(\.w)?\s+pc,)")
 # Branches that are always taken.
 JUMP = re.compile(r"^(jmp|b|j|jg|br)\s+(?:([0-9a-f]+)\b)?")
 
