@@ -42,11 +42,11 @@ def count(compiler: str, checkout: pathlib.Path, work: pathlib.Path) -> Counts:
         target = work / f"pool_calls{level}.o"
         subprocess.run([compiler, "-std=c++20", level, "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-w",
                         f"-I{checkout}", "-c", HERE / "pool_calls.cpp", "-o", target], check=True)
-        symbols = subprocess.run(["nm", "--defined-only", target], check=True, capture_output=True, text=True).stdout
-        for pool, check in re.findall(r" T (\w+)_(none|cheap)_allocate$", symbols, re.M):
-            counts[compiler_name(compiler), level, pool, check] = (
-                straight_path.count("objdump", target, f"{pool}_{check}_allocate"),
-                straight_path.count("objdump", target, f"{pool}_{check}_free"))
+        code = dict(re.findall(r"^[0-9a-f]+ <(\w+)>:\n(.*?)(?=^$|\Z)", straight_path.disassembly("objdump", target),
+                               re.M | re.S))
+        for pool, check in re.findall(r"^(\w+)_(none|cheap)_allocate$", "\n".join(code), re.M):
+            counts[compiler_name(compiler), level, pool, check] = tuple(
+                straight_path.length(code[name], name) for name in (f"{pool}_{check}_allocate", f"{pool}_{check}_free"))
     if not counts:
         fail("pool_calls.cpp has no functions to count")
     return counts
