@@ -106,7 +106,7 @@ bench-full: peers ## all cases, 5 rounds, hours: all tables and charts in build/
 	@$(RUN_BENCH) tables --csv build/bench-full.csv --csv build/bench-calls.csv --csv build/bench-instructions.csv \
 	  --publish-csv build/results/bench.csv --markdown build/results/bench.md --charts build/results \
 	  --publish-charts results --document results/bench.md --document docs/benchmarks.md >build/bench-report.md
-	@python3 bench/in_process/run_table.py containers --csv build/results/faces.csv --markdown build/results/faces.md
+	@python3 bench/in_process/run_table.py --csv build/results/faces.csv --markdown build/results/faces.md
 
 PEERS := $(addprefix build/peers/lib,mimalloc2.so mimalloc3.so mimalloc2-secure.so mimalloc3-secure.so hardened_malloc.so rpmalloc.so snmalloc.so snmalloc-checks.so)
 peers: $(PEERS) ## the benchmarks' peers that Debian does not have (mimalloc, snmalloc, rpmalloc, hardened_malloc), into build/peers

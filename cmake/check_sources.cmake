@@ -1,5 +1,5 @@
 # ashlar_check_sources(<folder> <source>...): ends with an error unless the list names each source
-# below the folder exactly once. Tests and benchmarks (*_test.cpp, *_bench.cpp) are no such sources.
+# below the folder exactly once. Tests (*_test.cpp) are no such sources.
 # A build looks again whenever a file appears or disappears.
 function(ashlar_check_sources folder)
   set(again CONFIGURE_DEPENDS)
@@ -7,7 +7,7 @@ function(ashlar_check_sources folder)
     set(again)
   endif()
   file(GLOB_RECURSE found ${again} RELATIVE ${folder} ${folder}/*.c ${folder}/*.cpp)
-  list(FILTER found EXCLUDE REGEX "_(test|bench)\\.(c|cpp)$")
+  list(FILTER found EXCLUDE REGEX "_test\\.(c|cpp)$")
   set(wrong "")
   set(named ${ARGN})
   foreach(source IN LISTS named)

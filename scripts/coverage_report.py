@@ -24,13 +24,15 @@ import re
 import subprocess
 import sys
 
+import page_part
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/coverage"
 FOLDERS = ("core", "pool", "arena", "heap")
 LINE_BOUND, BRANCH_BOUND = 98.0, 90.0  # percent, of each folder
 REASONS = ROOT / "docs/coverage_reasons.txt"
 DOCUMENT = ROOT / "results/coverage.md"
-MEASURED = re.compile(rf"ashlar/({'|'.join(FOLDERS)})/(?!test_)[a-z_]+(?<!_test)(?<!_bench)\.(hpp|h|cpp)")
+MEASURED = re.compile(rf"ashlar/({'|'.join(FOLDERS)})/(?!test_)[a-z_]+(?<!_test)\.(hpp|h|cpp)")
 ONLY_BRACES = re.compile(r"[{}\s;]*(//.*)?")
 
 
@@ -214,15 +216,13 @@ def write_html(sources: dict[str, Source]) -> None:
 
 def write_document(figures: dict[str, Figures], reasons: dict[tuple[str, str], str],
                    missed: dict[tuple[str, str], list[int]]) -> None:
-    """Between the two marks of results/coverage.md. Without line numbers, which move with every change."""
+    """Into results/coverage.md. Without line numbers, which move with every change."""
     rows = ["| folder | lines | run | branches | taken |", "|---|---:|---:|---:|---:|"]
     rows += [f"| {' | '.join((folder, *of_folder.cells()))} |" for folder, of_folder in figures.items()]
     rows += ["", "| file | function | lines that no test runs | why |", "|---|---|---:|---|"]
     rows += [f"| `{file.removeprefix('ashlar/')}` | `{function}` | {len(lines)} | {reasons.get((file, function), '')} |"
              for (file, function), lines in missed.items()]
-    begin, end = "<!-- coverage: figures -->", "<!-- end -->"
-    before, rest = DOCUMENT.read_text().split(begin)
-    DOCUMENT.write_text("\n".join([before + begin, *rows, end + rest.split(end, 1)[1]]))
+    DOCUMENT.write_text(page_part.replaced(DOCUMENT.read_text(), "coverage", "\n".join(rows)))
 
 
 def main() -> int:

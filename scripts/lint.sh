@@ -25,7 +25,7 @@ links=$(git ls-files -s | sed -n 's/^120000 [^\t]*\t//p')
   exit 1
 }
 # RISC-V exchanges words only. For a byte gcc calls libatomic, which the library does not link (core/byte_exchange.hpp).
-library=('ashlar/*.hpp' 'ashlar/*.cpp' ':!*_test.cpp' ':!*_bench.cpp')
+library=('ashlar/*.hpp' 'ashlar/*.cpp' ':!*_test.cpp')
 bytes=$(git grep -hoE 'std::atomic<bool> \w+' -- "${library[@]}" | sed 's/.* //' | sort -u | paste -sd '|')
 exchanges=$(git grep -nE "\\b($bytes)\.(exchange|compare_exchange_\w+)\(" -- "${library[@]}" || true)
 [ -z "$exchanges" ] || {
@@ -43,7 +43,7 @@ tidy() { # tidy FOLDER FILES_EACH OPTION..., the files one a line from standard 
   xargs -r -P "$(nproc)" -n "$2" clang-tidy-19 -p "$1" --quiet "${@:3}" >"$log" 2>&1
 }
 
-mapfile -t units < <(git ls-files 'ashlar/*.cpp' 'tools/*.cpp' | grep -vE '_(test|bench|windows|macos|freebsd|bsd|wasi|none)\.cpp$' |
+mapfile -t units < <(git ls-files 'ashlar/*.cpp' 'tools/*.cpp' | grep -vE '_(test|windows|macos|freebsd|bsd|wasi|none)\.cpp$' |
   grep -vE '/(bell|mutex|parking|pause|random_bytes)_posix\.cpp$')
 open=("${units[@]}")
 options=()
@@ -57,7 +57,9 @@ if ! $analyze; then
   # Two groups have nearly all of the tools, which share their libraries' headers: the command with the agent, and the
   # rest. What they define besides does not hurt the others. The drop-in library has the sources of the other one; its own
   # stay for below.
-  group() { echo "$together/tools/$1/CMakeFiles/ashlar_${2-$1}.dir/Unity/unity_0_cxx.cxx"; }
+  group() { # group LIBRARY: its sources, if it is built
+    find $together/tools -path "*/ashlar_$1.dir/Unity/unity_0_cxx.cxx"
+  }
   join() { # join GROUP OTHER...: the sources of the others, as far as they are built, are looked at with those of the first
     local other
     for other in "${@:2}"; do
@@ -66,7 +68,7 @@ if ! $analyze; then
   }
   mapfile -t defines < <(sed -n "s| -c [^ ]*/tools/.*||p" $together/compile_commands.json | grep -oE -- ' -D[^ ]+' |
     sort -u | xargs -n1 | xargs -n1)
-  join "$(group cli cli_parts)" "$(group cli)" "$(group agent)"
+  join "$(group cli_parts)" "$(group cli)" "$(group agent)"
   join "$(group trace)" $(for room in files sites profile tune verify findings report measure image inspect attach control; do
     group $room
   done)

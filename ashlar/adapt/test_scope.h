@@ -12,7 +12,7 @@
  *
  * Where none of it can be counted, because another malloc serves the process, nothing is reported
  * as zero: ashlar_test_why_not says so, and ashlar_test_begin fails. The same holds beside a
- * sanitizer, whose malloc takes the place of the heap (docs/decisions/0010). The functions find out
+ * sanitizer, whose malloc takes the place of the heap (docs/decisions/0028). The functions find out
  * by trying.
  *
  * Special cases:

@@ -1,6 +1,6 @@
 // dropin/interpose_macos.cpp: the malloc family of libashlar-malloc.dylib, and what the loader puts
 // it in place of.
-// Layer: dropin. docs/decisions/0046 tells what else was thought of.
+// Layer: dropin. docs/decisions/0002 tells what else was thought of.
 //
 // The loader replaces each function of the table below in all images but this one. So in this file
 // the system's own names are the system's functions. Not all blocks of a process are this heap's:

@@ -69,8 +69,8 @@ class heap {
   /// heap exhausted. Requires: what `source` refers to outlives the heap; the source is called with
   /// locks of the heap held, by any thread, so it must be callable by any thread, must not call
   /// this heap, and begins and ends no heap.
-  /// Throws: nothing. Some system calls, here and at the first allocation; heap_bench.cpp measures
-  /// what the life of a heap costs.
+  /// Throws: nothing. Some system calls, here and at the first allocation; faces_bench.cpp in bench/
+  /// measures what the life of a heap costs.
   explicit heap(const heap_options& options = {}, source_type source = {},
                 exhaustion_type exhaustion = {}) noexcept
       : source_(std::move(source)),

@@ -24,7 +24,6 @@ class Allocator:
     name: str
     library: str = ""  # what to preload; empty: the C library's own malloc
     version: str = ""
-    memory_peer: bool = False  # one of those that the memory target is set against
     environment: tuple = ()  # (variable, value) pairs it needs
 
 
@@ -122,8 +121,7 @@ def find(ours, wanted, given, peers, say):
             how, version = remedy(peer), version_text(peer["version"])
         library = find_library(peer)
         if library is not None:
-            found.append(Allocator(name, library, version, peer.get("memory_peer", False),
-                                   tuple(peer.get("environment", {}).items())))
+            found.append(Allocator(name, library, version, tuple(peer.get("environment", {}).items())))
         elif name in wanted or name in given:
             raise UserError(f"{name}: no library that the loader takes; {how}")
         else:

@@ -124,8 +124,7 @@ def run_facts(found, chosen, rounds, options):
              "method": f"Median of {rounds} round{'s' if rounds > 1 else ''}{', quick' if options.quick else ''}, seed "
                        f"{options.seed}.",
              "allocators": ",".join(each.name for each in found),
-             "cases": ";".join(case.name for case in chosen),
-             "memory_peers": ",".join(each.name for each in found if each.memory_peer)}
+             "cases": ";".join(case.name for case in chosen)}
     facts.update({f"version {each.name}": each.version for each in found if each.version})
     return facts
 
@@ -309,8 +308,7 @@ def in_table_order(facts, rows):
 def write_reports(facts, rows, options):
     names = names_of(facts, rows)
     rows = in_table_order(facts, rows)
-    memory_peers = [name for name in facts.get("memory_peers", "").split(",") if name in names]
-    text = tables.report(facts, rows, names, memory_peers)
+    text = tables.report(facts, rows, names)
     if options.markdown:
         options.markdown.write_text(text, encoding="utf-8")
     print(tables.overview_of(rows, names) or text, end="")
@@ -331,7 +329,7 @@ def write_reports(facts, rows, options):
             shutil.copy(options.charts / file, options.publish_charts)
     for written in options.document:
         path = os.path.relpath(options.publish_charts or options.charts or ".", written.parent)
-        parts = tables.parts(facts, rows, names, memory_peers)
+        parts = tables.parts(facts, rows, names)
         parts.update({f"chart-{name}": charts.as_markdown(name, drawn, path) for name in charts.CHARTS})
         changed = document.rewrite(written.read_text(encoding="utf-8"), parts)
         written.write_text(changed, encoding="utf-8")

@@ -24,12 +24,12 @@ def higher_is_better(unit):
     return unit.endswith("/s")
 
 
-def bootstrap_interval(values, share=0.95, seed=1, of=statistics.median):
-    """Of the median (or of what `of` makes of the rounds), by resampling them; None when they are too few."""
+def bootstrap_interval(values, share=0.95, seed=1):
+    """Of the median, by resampling the rounds; None when they are too few."""
     if len(values) < FEWEST_ROUNDS:
         return None
     source = random.Random(seed)
-    drawn = sorted(of(source.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    drawn = sorted(statistics.median(source.choices(values, k=len(values))) for _ in range(RESAMPLES))
     outside = int(RESAMPLES * (1 - share) / 2)
     return drawn[outside], drawn[-1 - outside]
 
@@ -100,13 +100,6 @@ class Row:
     def ratio(self, name, other):
         each = self.ratios(name, other)
         return Ratio(statistics.median(each), bootstrap_interval(each)) if each else None
-
-    def ratio_of_medians(self, name, other):
-        """(ratio, its interval or None), for values that are single samples, as a longest call is."""
-        def ratio(mine, theirs):
-            return statistics.median(mine) / statistics.median(theirs)
-        mine, theirs = self.all(name), self.all(other)
-        return ratio(mine, theirs), bootstrap_interval(list(zip(mine, theirs)), of=lambda drawn: ratio(*zip(*drawn)))
 
     def ratio_to_best(self):
         best = self.best_peer()
@@ -198,3 +191,36 @@ def without_most_favourable(rows, name, other):
     """(the others, the row in which `name` is furthest ahead of `other`): a mean that one row carries is told so."""
     most = min(rows, key=lambda row: row.cost(name) / row.cost(other))
     return [row for row in rows if row is not most], most
+
+
+def timed(rows):
+    """Times and rates of the work itself; latencies and ratios are tables of their own."""
+    return [row for row in build(rows) if row.kind == "time"]
+
+
+def peaks(rows):
+    return per_process(rows, "peak_rss_kib", "KiB", minus="harness_kib")
+
+
+def best_by_mean(rows, names):
+    """The single peer of least geometric mean, or None."""
+    mean = means(rows, names)
+    return min(((mean[name], name) for name in names if name != OURS and name in mean), default=(0, None))[1]
+
+
+def scaling_rows(rows):
+    """Rate with 2 threads over that with 1, and with 64 over that with 2, as rows of their own."""
+    # System calls are counted in rows of the same name.
+    rates = {row.label: row for row in rows if row.label.startswith("scaling ") and row.kind == "time"}
+    ratios = []
+    for many, few in ((2, 1), (64, 2)):
+        above, below = rates.get(f"scaling {many}"), rates.get(f"scaling {few}")
+        if not above or not below:
+            continue
+        line = Row(f"rate of {many} threads over that of {few}", "times/s", "derived", above.source, above.case)
+        for name, of_rounds in above.values.items():
+            for round_name, rate in of_rounds.items():
+                if under := below.values.get(name, {}).get(round_name):
+                    line.add(name, round_name, rate / under)
+        ratios.append(line)
+    return ratios

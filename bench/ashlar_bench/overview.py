@@ -7,7 +7,7 @@ line. `ratio` is ashlar's cost over that peer's, and `worst row` the single row 
 import statistics
 from dataclasses import dataclass
 
-from . import comparison, targets
+from . import comparison
 from .allocators import OURS
 
 TIME, MEMORY, LATENCY = "time", "memory", "latency"
@@ -45,8 +45,8 @@ def first_word(row):
 def lines(rows):
     """All lines that the rows have something for."""
     everything = comparison.build(rows)
-    times = comparison.by_case(targets.timed(rows))
-    peaks = targets.peaks(rows)
+    times = comparison.by_case(comparison.timed(rows))
+    peaks = comparison.peaks(rows)
 
     def timed(words):
         return [row for row in times if row.source == "workload" and first_word(row) in words]
@@ -84,7 +84,7 @@ def worst_row(rows):
 def judge(line, names):
     """None where ashlar or its peers have no common row."""
     means = comparison.means(line.rows, names)
-    best = targets.best_by_mean(line.rows, names)
+    best = comparison.best_by_mean(line.rows, names)
     worst = worst_row(line.rows)
     each = comparison.mean_ratios(line.rows, OURS, best, names) if OURS in means and best else []
     if not each or not worst:

@@ -3,7 +3,7 @@
 import math
 import statistics
 
-from . import comparison, overview, targets
+from . import comparison, overview
 from .allocators import BASE, OURS
 from .results import COUNTED, FAILURE
 
@@ -104,7 +104,7 @@ def without_its_best_row(shared, name, names):
 
 def summary(rows, names):
     """Geometric means per allocator: time, peak RSS, and how steady the rounds were."""
-    times, memory = comparison.by_case(targets.timed(rows)), targets.peaks(rows)
+    times, memory = comparison.by_case(comparison.timed(rows)), comparison.peaks(rows)
     columns = [("time", times), ("time, programs", [r for r in times if r.source == "program"]),
                ("peak RSS", memory), ("peak RSS, programs", [r for r in memory if r.source == "program"])]
     columns = [(title, comparison.means(chosen, names), len(comparison.common(chosen, names)))
@@ -120,29 +120,6 @@ def summary(rows, names):
         cells.append(without_its_best_row(shared, name, names))
         cells.append(f"{statistics.median(spreads):.1%}" if spreads else "-")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def target_table(rows, names, memory_peers, with_rows=True):
-    """Each figure with the best peer's beside it. Below are the rows that miss a target for each row, by name, and the
-    figures that these rows say nothing of."""
-    words = {True: "yes", False: "**no**", None: "undecided"}
-    found = targets.outcomes(rows, names, memory_peers)
-    if not found:
-        return ""
-    lines = header(["", "figure", "target", "measured", "best peer", "met"], left=6)
-    for each in found:
-        cells = (str(each.number), each.figure, each.target, each.measured, each.best_peer, words[each.met])
-        lines.append("| " + " | ".join(cells) + " |")
-    if with_rows and any(each.not_met for each in found):
-        lines += ["", *header(["row", "cost over its best peer's", "best peer", ""], left=4)]
-        for each in found:
-            lines += [f"| **{each.number}: {each.figure}** | | | |"] if each.not_met else []
-            lines += [f"| {row.label} | {row.ratio:.2f} | {row.best_peer} | {'above' if row.above else 'undecided'} |"
-                      for row in each.not_met]
-    absent = [str(number) for number in targets.FIGURES if number not in {o.number for o in found}]
-    if absent:
-        lines += ["", f"Not in these rows: figure{'s' if len(absent) > 1 else ''} {', '.join(absent)}."]
     return "\n".join(lines) + "\n"
 
 
@@ -202,7 +179,7 @@ def sections(rows):
         ("rate", "Requests per second", of("rate")),
         ("latency", "Latency of single calls", of("latency")),
         ("ratio", "Fragmentation and idleness: bytes held over bytes live", of("ratio")),
-        ("scaling", "Scaling", [row for row in targets.scaling_rows(everything)]),
+        ("scaling", "Scaling", comparison.scaling_rows(everything)),
         ("rss", "Peak RSS: workloads, less the harness's arrays",
          process("peak_rss_kib", "KiB", "workload", "harness_kib")),
         ("rss-programs", "Peak RSS: real programs", process("peak_rss_kib", "KiB", "program")),
@@ -245,11 +222,10 @@ def overview_of(rows, names):
     return overview.table(timed_alone(rows), names) if OURS in names else ""
 
 
-def parts(facts, rows, names, memory_peers):
+def parts(facts, rows, names):
     """{name of a part: its Markdown}. Every name is there even when the rows have nothing for it."""
     made = {"machine": facts_text(facts, names), "summary": summary(rows, names),
-            "overview": overview_of(rows, names), "targets": target_table(rows, names, memory_peers),
-            "targets-figures": target_table(rows, names, memory_peers, with_rows=False)}
+            "overview": overview_of(rows, names)}
     chosen = sections(rows)
     made.update((name, table(of_name, names)) for name, _, of_name in chosen)
     titled = [(title, of_name) for _, title, of_name in chosen] if OURS in names else []
@@ -260,12 +236,12 @@ def parts(facts, rows, names, memory_peers):
     return {name: text or "Not in this run.\n" for name, text in made.items()}
 
 
-def report(facts, rows, names, memory_peers):
+def report(facts, rows, names):
     """The whole as one document."""
-    made = parts(facts, rows, names, memory_peers)
+    made = parts(facts, rows, names)
     titles = [("machine", ""), ("overview", f"Overview ({BASE} = 1 where it took part)"),
               ("summary", f"Geometric means of cost ({BASE} = 1 where it took part; in brackets: rows)"),
-              ("targets", "Targets"), ("losses", f"{OURS} against the best peer of each row")]
+              ("losses", f"{OURS} against the best peer of each row")]
     titles += [(name, title) for name, title, _ in sections(rows)]
     text = []
     for name, title in titles:

@@ -2,7 +2,7 @@
 
 import unittest
 
-from ashlar_bench import comparison
+from ashlar_bench import comparison, tables
 
 
 def result(allocator, value, round_name="1", **more):
@@ -10,9 +10,9 @@ def result(allocator, value, round_name="1", **more):
             "kind": "time", "unit": "ns/op", "value": value, "fact": "", **more}
 
 
-def results(**values):
+def results(case="pair 64", row="pair 64", **values):
     """results(ashlar=[1, 2], ...): one value a round."""
-    return [result(name, value, str(number)) for name, series in values.items()
+    return [result(name, value, str(number), case=case, row=row) for name, series in values.items()
             for number, value in enumerate(series, 1)]
 
 
@@ -48,14 +48,6 @@ class Ratios(unittest.TestCase):
         low, high = comparison.bootstrap_interval(values)
         self.assertTrue(1.0 <= low < 1.3 < high <= 1.6)
         self.assertEqual(comparison.bootstrap_interval([2.0] * 5), (2.0, 2.0))
-
-    def test_single_samples_are_compared_by_their_medians(self):
-        # In each round the other's longest call is another one: ratios within a round would say 0.1.
-        row = self.row(ashlar=[1, 1, 1, 20, 20], glibc=[10, 10, 10, 1, 1])
-        ratio, (least, greatest) = row.ratio_of_medians("ashlar", "glibc")
-        self.assertAlmostEqual(ratio, 0.1)
-        self.assertTrue(least <= 0.1 < 1 < greatest)
-        self.assertEqual(self.row(ashlar=[2], glibc=[4]).ratio_of_medians("ashlar", "glibc"), (0.5, None))
 
     def test_verdicts(self):
         for median, interval, verdict in ((0.8, (0.7, 0.9), "ahead"), (1.2, (1.1, 1.3), "behind"),
@@ -112,6 +104,34 @@ class Means(unittest.TestCase):
 
     def test_failures_are_no_figures(self):
         self.assertEqual(comparison.build([result("glibc", None, kind="failure")]), [])
+
+    def test_the_rate_of_more_threads_is_set_against_that_of_fewer_within_a_round(self):
+        rows = [{**each, "unit": "Mops/s"} for threads, rates in ((1, [4, 5]), (2, [6, 10]))
+                for each in results(f"scaling {threads}", f"scaling {threads}", ashlar=rates)]
+        line, = comparison.scaling_rows(comparison.build(rows))
+        self.assertEqual((line.label, line.all("ashlar")), ("rate of 2 threads over that of 1", [1.5, 2.0]))
+
+
+class Tables(unittest.TestCase):
+    def test_losses_are_counted_and_each_is_named(self):
+        rows = [each for case, ours in (("a", 2.0), ("b", 3.0), ("c", 0.5), ("d", 1.0))
+                for each in results(case=case, row=case, glibc=[1.0] * 5, ashlar=[ours] * 5)]
+        text = tables.losses([("Time", comparison.build(rows)), ("Rate", [])])
+        self.assertIn("\n| Time | 1 | 1 | 0 | 2 | 4 |\n\n", text)
+        self.assertTrue(text.endswith("\n| Time | b 3.00 glibc, a 2.00 glibc |\n"))
+        self.assertNotIn("Rate", text)
+
+    def test_without_a_loss_none_is_named(self):
+        text = tables.losses([("Time", comparison.build(results(glibc=[2.0] * 5, ashlar=[1.0] * 5)))])
+        self.assertTrue(text.endswith("\n| Time | 1 | 0 | 0 | 0 | 1 |\n"))
+        self.assertEqual(tables.losses([("Time", [])]), "")
+
+    def test_means_are_printed_without_the_row_that_carries_them(self):
+        rows = [each for case, ours in (("a", 0.01), ("b", 1.0), ("c", 1.0))
+                for each in results(case=case, row=case, glibc=[1.0] * 5, ashlar=[ours] * 5)]
+        names = ["glibc", "ashlar"]
+        self.assertIn("without its best row (a): 1.00 |", tables.table(comparison.build(rows), names))
+        self.assertIn("| ashlar | 0.22 | 1.00 (a) |", tables.summary(rows, names))
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ class Rows(unittest.TestCase):
         for row in rows:
             row["value"] *= 2 if row["allocator"] == "ashlar" else 1
         rows.append({**rows[0], "kind": results.FAILURE, "value": None, "fact": "ended with signal 11"})
-        text = tables.report({}, rows, ["glibc", "ashlar"], [])
+        text = tables.report({}, rows, ["glibc", "ashlar"])
         self.assertRegex(text, r"\| Time: workloads \| growth 10000/churn 2.00 glibc \|")
         self.assertIn("glibc, growth 10000: ended with signal 11", text)
 

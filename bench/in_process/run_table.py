@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""The table of a program that measures allocators inside one process: pools_bench or containers_bench.
+"""The table of containers_bench.
 
-Each benchmark is called "PATTERN/ALLOCATOR" and reports items a second. Google Benchmark repeats all of them, interleaved
-at random. A cell is the median of its repetitions: in pools_bench nanoseconds a pair of allocate and free, in
-containers_bench nanoseconds an element of inserting 10,000 and clearing. The last lines are the best of ashlar's
-over the best of the peers, and over the best of the limits that nobody can beat.
+Each benchmark is called "CONTAINER/ALLOCATOR" and reports items a second. Google Benchmark repeats all of them, interleaved
+at random. A cell is the median of its repetitions: nanoseconds an element of inserting 10,000 and clearing. The last line
+is the best of ashlar's over the best of the peers.
 """
 import argparse
 import collections
@@ -23,14 +22,13 @@ NOTE = f"`~`: the repetitions differ by more than {NOISY:.0%} of the median; bel
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", choices=("pools", "containers"))
-    parser.add_argument("--bench", help="the program's file (default: that of the release build)")
+    parser.add_argument("--bench", default=str(ROOT / "build/release/bench/containers_bench"),
+                        help="the program's file (default: that of the release build)")
     parser.add_argument("--repetitions", type=int, default=9, help="of each cell (default 9)")
-    parser.add_argument("--only", default=".", help="a regular expression of cells, such as 'pair/.*'")
+    parser.add_argument("--only", default=".", help="a regular expression of cells, such as 'map/.*'")
     parser.add_argument("--csv", help="write every repetition's figures there")
     parser.add_argument("--markdown", type=Path, help="write the table there as Markdown")
     options = parser.parse_args()
-    options.bench = options.bench or str(ROOT / f"build/release/bench/{options.program}_bench")
     if options.repetitions < 1:
         parser.error("--repetitions must be at least 1")
     if not os.access(options.bench, os.X_OK):
@@ -60,10 +58,9 @@ def show(values):
     return (f"{median:.2f}" if median < 100 else f"{median:.0f}") + ("~" if noisy else "")
 
 
-def best(row, wanted):
-    """Returns: the least median of a group's allocators; None when there is none."""
-    group = {name: next((each for each in ("ashlar", "limit") if name.startswith(each)), "peer") for name in row}
-    return min((statistics.median(values) for name, values in row.items() if group[name] == wanted), default=None)
+def best(row, ours):
+    """Returns: the least median of ashlar's allocators, or of the others; None when there is none."""
+    return min((statistics.median(values) for name, values in row.items() if name.startswith("ashlar") == ours), default=None)
 
 
 def table(cells):
@@ -71,11 +68,9 @@ def table(cells):
     names = list(dict.fromkeys(name for row in cells.values() for name in row))
     rows = [["allocator", *cells], ["---", *("---:" for _ in cells)]]
     rows += [[name, *(show(row[name]) if name in row else "-" for row in cells.values())] for name in names]
-    for group in ("peer", "limit"):
-        pairs = [(best(row, "ashlar"), best(row, group)) for row in cells.values()]
-        if any(theirs for _, theirs in pairs):
-            rows.append([f"*best of ashlar / best {group}*",
-                         *(f"{ours / theirs:.2f}" if ours and theirs else "-" for ours, theirs in pairs)])
+    pairs = [(best(row, True), best(row, False)) for row in cells.values()]
+    rows.append(["*best of ashlar / best peer*",
+                 *(f"{ours / theirs:.2f}" if ours and theirs else "-" for ours, theirs in pairs)])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

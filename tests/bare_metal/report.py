@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import page_part  # noqa: E402
 from pool_map import Image  # noqa: E402
 
 COUNTING = ("constant_time", "newlib", "newlib_nano")
@@ -118,11 +119,7 @@ def main():
     text = old = arguments.document.read_text()
     for name, table in (("instructions", instructions), ("preemption", preemption), ("sizes", sizes),
                         ("recording", recording), ("recording_sizes", recording_sizes)):
-        begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
-        head, found, rest = text.partition(begin)
-        if not found or end not in rest:
-            raise SystemExit(f"report: {arguments.document} has no place for the table '{name}' ({begin.strip()})")
-        text = head + begin + table(arguments.qemu, arguments.build) + "\n" + end + rest.partition(end)[2]
+        text = page_part.replaced(text, name, table(arguments.qemu, arguments.build))
     if arguments.update:
         arguments.document.write_text(text)
     elif text != old:

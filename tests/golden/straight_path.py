@@ -12,15 +12,22 @@ import re
 import subprocess
 import sys
 
-RETURN = re.compile(r"^(ret[q]?|br\s+%r14|bx\s+lr|(pop|ldm\S*\s.*)\s+\{.*pc\}|ldr(\.w)?\s+pc,)")
+RETURN = re.compile(r"^((?:repz )?ret[q]?|br\s+%r14|bx\s+lr|(pop|ldm\S*\s.*)\s+\{.*pc\}|ldr(\.w)?\s+pc,)")
 # Branches that are always taken.
 JUMP = re.compile(r"^(jmp|b|j|jg|br)\s+(?:([0-9a-f]+)\b)?")
 
 
+def disassembly(*command: str | pathlib.Path) -> str:
+    return subprocess.run([*command, "-d", "--no-show-raw-insn"], check=True, capture_output=True, text=True).stdout
+
+
 def count(objdump: str, library: pathlib.Path, function: str) -> int:
     """The instructions from the function's first one to its first return."""
-    text = subprocess.run([objdump, "-d", "--no-show-raw-insn", f"--disassemble={function}", library], check=True,
-                          capture_output=True, text=True).stdout
+    return length(disassembly(objdump, f"--disassemble={function}", library), function)
+
+
+def length(text: str, function: str) -> int:
+    """The same of the function's own part of a disassembly."""
     code = [(found[1], found[2].strip()) for found in re.finditer(r"^\s+([0-9a-f]+):\s+(?!\.)(.*)$", text, re.M)]
     places = {address: i for i, (address, _) in enumerate(code)}
     i = 0
@@ -35,7 +42,7 @@ def count(objdump: str, library: pathlib.Path, function: str) -> int:
             if jump[2] not in places:
                 raise SystemExit(f"straight_path: {function}: '{instruction}' comes before a return: the hit leaves it")
             i = places[jump[2]]
-    raise SystemExit(f"straight_path: {library} has no code of {function} with a return")
+    raise SystemExit(f"straight_path: there is no code of {function} with a return")
 
 
 def main() -> int:

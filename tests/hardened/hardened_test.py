@@ -3,7 +3,7 @@
 
 usage: hardened_test.py misuses|order|place|settings PROGRAM HARDENED_LIBRARY LIBRARY [FAULTS]
 
-FAULTS is the program of tests/misuse/malloc_faults.c: what PROGRAM does not have is one of its faults.
+FAULTS is the program of tests/misuse/malloc.c: what PROGRAM does not have is one of its faults.
 
 Everything is run on the hardened library, and on the other one by ASHLAR_HARDEN=1.
 """
@@ -67,7 +67,8 @@ def run(program, library, *arguments, **variables):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ASHLAR_")}
     # What a guarded block says is another test's.
     environment = {**environment, "ASHLAR_CHECK_GUARD": "0", **variables, "LD_PRELOAD": library}
-    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, env=environment,
+    component = ["malloc"] if arguments and program == FAULTS else []
+    return subprocess.run([program, *component, *arguments], capture_output=True, text=True, timeout=60, env=environment,
                           check=False)
 
 
@@ -88,7 +89,7 @@ def is_as_expected(done, expected):
 
 
 def misuses(program, hardened, library):
-    own, of_all = (set(run(p, library).stdout.split()) for p in (program, FAULTS))
+    own, of_all = (set(re.findall(r"^(?:fault )?(\S+)$", run(p, library).stdout, re.M)) for p in (program, FAULTS))
     if not own <= set(MISUSES) <= own | of_all or own & of_all:
         yield "the programs have other modes"
     program_of = {mode: program if mode in own else FAULTS for mode in MISUSES}

@@ -1,5 +1,5 @@
 /* What the hardened edition alone promises, one a run, for hardened_test.py. The faults of every heap are in
- * tests/misuse/malloc_faults.c.
+ * tests/misuse/malloc.c.
  * Run: hardened_misuses MODE SIZE; without arguments it prints its modes. */
 #include <tests/dropin/require.h>
 

@@ -1,7 +1,8 @@
 """One run of a program that commits a fault, and the word for what became of it.
 
 A column is what the fault happens to: a component of ashlar at a level of its checks (corpus.json: programs of corpus/),
-or an allocator that is preloaded (malloc.json: malloc_faults.c). The programs say what they see in one form (judge).
+or an allocator that is preloaded (malloc.json: malloc.c). All are programs of faults.c, which says how they tell what they
+see (judge).
 """
 from __future__ import annotations
 
@@ -58,13 +59,11 @@ class Column:
     reserves: bool = False  # more addresses than the limit of memory; such a run has no limit
     random: bool = False  # two runs of a cell may differ
     program: str = "malloc_faults"  # malloc_faults_O0, ... by the fault's level
-    argument: str = ""  # the component, as the program calls it
+    component: str = "malloc"  # as the program calls it
     pool: str = ""  # which ashlar's messages have to name
 
     def command(self, fault: Fault, programs: pathlib.Path) -> list[str]:
-        if self.argument:
-            return [str(programs / self.program), self.argument, fault.name]
-        return [str(programs / f"{self.program}_{fault.level}"), fault.name, str(fault.size)]
+        return [str(programs / f"{self.program}_{fault.level}"), self.component, fault.name, str(fault.size)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +104,7 @@ def ours(table: dict, libraries: pathlib.Path) -> list[Column]:
     """Effects: ends the process if a library is missing. A cell of ours is never left out."""
     components = [Column(f"{c['name']}, {level['name']}", says=True, program=c["program"],
                          environment=tuple(level.get("environment", {}).items()),
-                         argument=c["name"] + level.get("suffix", ""), pool=c.get("pool", ""))
+                         component=c["name"] + level.get("suffix", ""), pool=c.get("pool", ""))
                   for group in table.get("groups", []) for level in group["levels"] for c in group["components"]]
     allocators = [Column(a["name"], str(libraries.resolve() / a["library"]), tuple(a.get("environment", {}).items()),
                          says=True, random=a.get("random", False)) for a in table.get("ours", [])]
@@ -204,7 +203,7 @@ def judge(said: str, code: int | None, says: bool = False) -> str:
 def lacks(said: str, fault: Fault, pool: str) -> str:
     """What ashlar's best message does not say of: what, address, pool, block size."""
     events = events_of(said)
-    misused = {text for label, text in events if label == "next"}
+    misused = {text for label, text in events if label in ("next", "block")}
     found = []
     for told in (MESSAGE.match(text) for label, text in events if label == "message"):
         if not told:
@@ -222,12 +221,10 @@ def lacks(said: str, fault: Fault, pool: str) -> str:
 
 
 def cell(said: str, code: int | None, column: Column, fault: Fault) -> str:
-    """The word, what the message lacks, and what a read saw: the last two of a component alone."""
+    """The word, and of a component what the message lacks."""
     outcome = judge(said, code, column.says)
-    if fault.says is None:
-        return outcome
-    seen = next((text for label, text in events_of(said) if label == "seen" and "| ended" in said), "")
-    return " / ".join(part for part in (outcome, lacks(said, fault, column.pool), seen) if part)
+    lack = lacks(said, fault, column.pool) if fault.says is not None else ""
+    return f"{outcome} / {lack}" if lack else outcome
 
 
 def measure(column: Column, fault: Fault, programs: pathlib.Path) -> str:

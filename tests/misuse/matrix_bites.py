@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Shows that matrix.py sees what it is there to see: each outcome, a detection that is lost or won, a message that says
-less, a page that is stale; and that the compiler removes no fault from malloc_faults.c, at -O0 and at -O2.
+less, a page that is stale; and that the compiler removes no fault from faults.c and malloc.c, at -O0 and at -O2.
 
 Run: matrix_bites.py --programs DIR --libraries DIR --corpus DIR, as matrix.py. Ends with 1 if something is not seen.
 """
@@ -13,7 +13,6 @@ import io
 import os
 import pathlib
 import re
-import subprocess
 import tempfile
 import unittest
 import unittest.mock
@@ -93,9 +92,6 @@ class Messages(unittest.TestCase):
                             (FULL.replace(", block size 64", "") + FULL, "")):  # the best line counts
             self.assertEqual(self.cell(line), "at once" + lacks)
 
-    def test_what_a_read_saw(self):
-        self.assertEqual(self.cell("| seen zeros\n| back \n| ended \n", 0), "silent / zeros")
-
     def test_a_leak_has_a_number_for_an_address(self):
         line = "ashlar: ~pool(0x0): the allocator ended with blocks in use, pool 'corpus', block size 64"
         for more, lacks in ((", blocks 3\n", ""), ("\n", " / address")):
@@ -135,15 +131,18 @@ class TheFaultsHappen(unittest.TestCase):
                 self.assertEqual(outcomes, {told[fault.name]}, fault)
 
     def test_the_lists_are_those_of_the_programs(self):
+        def listed(column: Column, level: str, programs: pathlib.Path, kind: str) -> set[str]:
+            said, code = cells.run(column, Fault("no such fault", 64, level), programs)
+            self.assertEqual(code, 2)
+            return set(re.findall(rf"^{kind} (.*)$", said, re.MULTILINE))
+
         for level in TABLE["levels"]:
-            said, code = cells.run(Column("glibc"), Fault("no such fault", 64, level), PROGRAMS)
-            self.assertEqual((sorted(said.split()), code), (sorted(NAMES), 2))
+            self.assertEqual(listed(Column("glibc"), level, PROGRAMS, "fault"), set(NAMES))
         columns = cells.ours(CORPUS, LIBRARIES)
-        for program in {c.program for c in columns}:
-            usage = subprocess.run([COMPONENTS / program], capture_output=True, text=True, check=False).stderr
-            for kind, listed in (("components", {c.argument for c in columns if c.program == program}),
-                                 ("faults", {f.name for f in cells.faults(CORPUS)})):
-                self.assertEqual(set(re.search(rf"^{kind}:(.*)$", usage, re.MULTILINE)[1].split()), listed, program)
+        for one in columns:
+            self.assertEqual(listed(one, "O1", COMPONENTS, "component"),
+                             {c.component for c in columns if c.program == one.program})
+            self.assertLessEqual({f.name for f in cells.faults(CORPUS)}, listed(one, "O1", COMPONENTS, "fault"))
 
 
 class LostDetections(unittest.TestCase):
@@ -172,14 +171,14 @@ class LostDetections(unittest.TestCase):
 
     def test_a_pool_without_checks_in_the_place_of_one_with_them(self):
         weaker = dataclasses.replace(self.component("fixed_pool, check::none"), name="fixed_pool, check::cheap")
-        self.assertEqual(self.differences(weaker, "double_free", "free_interior"),
+        self.assertEqual(self.differences(weaker, "double_free", "free_interior_16"),
                          [f"{fault}, 64 bytes, -O1: worse: recorded at once, is damage"
-                          for fault in ("double_free", "free_interior")])
+                          for fault in ("double_free", "free_interior_16")])
 
     def test_a_heap_without_its_setting(self):
         weaker = dataclasses.replace(self.component("xmalloc, default"), name="xmalloc, ASHLAR_CHECK=full")
-        self.assertEqual(self.differences(weaker, "overflow_16"),
-                         ["overflow_16, 64 bytes, -O1: worse: recorded later / address, is damage"])
+        self.assertEqual(self.differences(weaker, "overflow_16_store"),
+                         ["overflow_16_store, 64 bytes, -O1: worse: recorded later, is damage"])
 
     def test_one_that_chooses_at_random_is_measured_again_and_may_still_be_worse(self):
         hardened = drop_in("ashlar, hardened", hardened=True)

@@ -8,6 +8,9 @@ import record
 from cells import OUTCOMES, ROOT, Fault, Outcomes, programs_counted
 from record import worst_first
 
+sys.path.insert(0, str(ROOT / "scripts"))
+import page_part  # noqa: E402
+
 PAGE = ROOT / "results/misuse-malloc.md"
 EMPHASIS = {"hung": "**hung**", "damage": "**damage**", "died": "**died**", "late": "*late*"}
 
@@ -80,34 +83,18 @@ def versions_lines(peers: list[str], versions: dict[str, str], page: list[list[s
     return ["|allocator|version|", "|---|---|", *(f"|{name}|{known.get(name, '')}|" for name in peers)]
 
 
-def part(page: str, name: str) -> list[str]:
-    """The lines between `<!-- matrix: name -->` and `<!-- end -->`."""
-    begin, end = f"<!-- matrix: {name} -->\n", "<!-- end -->"
-    _, mark, rest = page.partition(begin)
-    if not mark or end not in rest:
-        sys.exit(f"matrix: the page has no part '{begin.strip()}' ... '{end}'")
-    return rest.partition(end)[0].splitlines()
-
-
-def replace_part(page: str, name: str, lines: list[str]) -> str:
-    """The page with other lines there."""
-    begin = f"<!-- matrix: {name} -->\n"
-    old = "".join(line + "\n" for line in part(page, name))
-    return page.replace(begin + old, begin + "\n".join(lines) + "\n", 1)
-
-
 def from_record(text: str, table: dict, expected: pathlib.Path) -> str:
     """The page with the tables that the record gives."""
     outcomes, versions = record.read(expected, record.PEERS)
     ours, peers = ([a["name"] for a in table[kind] if a.get("in_page", True)] for kind in ("ours", "peers"))
-    text = replace_part(text, "malloc words", words_lines())
+    text = page_part.replaced(text, "malloc words", "\n".join(words_lines()))
     every = [a["name"] for kind in ("ours", "peers") for a in table[kind]]
     for name, lines in (
             ("malloc", lambda now: table_lines(table, outcomes, ours + peers, now)),
             ("malloc caught", lambda now: caught_lines(table, outcomes, every, now)),
             ("malloc versions", lambda now: versions_lines(peers, versions, now))):
-        now = [line.strip("|").split("|") for line in part(text, name)]
-        text = replace_part(text, name, lines(now))
+        now = [line.strip("|").split("|") for line in page_part.split(text, name)[1].splitlines()]
+        text = page_part.replaced(text, name, "\n".join(lines(now)))
     return text
 
 

@@ -102,98 +102,6 @@ static int functions_of_libc_that_hand_out_blocks(void) {
   return 0;
 }
 
-// locales_and_conversions: Locales, conversions and time zones are loaded and dropped over and over, by threads of their own too; the environment grows, shrinks and is cleared.
-static void* body(void* p) {
-  for (int i = 0; i < 30; ++i) {
-    locale_t own = newlocale(LC_ALL_MASK, i % 2 ? "C.UTF-8" : "C", (locale_t)0);
-    locale_t twin = duplocale(own);
-    uselocale(own);
-    wchar_t wide[64];
-    swprintf(wide, 64, L"%s %d", "narrow", i);
-    uselocale(LC_GLOBAL_LOCALE);
-    freelocale(own);
-    freelocale(twin);
-    iconv_t convert = iconv_open("UTF-16LE", i % 2 ? "ISO-8859-1" : "UTF-8");
-    if (convert != (iconv_t)-1) {
-      char in[] = "text to convert", out[64], *from = in, *to = out;
-      size_t left = 15, room = 64;
-      CHECK(iconv(convert, &from, &left, &to, &room) == 0 && room == 34);
-      iconv_close(convert);
-    }
-  }
-  return p;
-}
-
-static int locales_and_conversions(void) {
-  static const char* const zones[] = {"UTC", "EST5EDT", "<+03>-3", ":/etc/localtime",
-                                      "CET-1CEST,M3.5.0,M10.5.0/3"};
-  for (int i = 0; i < 200; ++i) {
-    setlocale(LC_ALL, i % 2 ? "C.UTF-8" : "C");
-    setenv("TZ", zones[i % 5], 1);
-    tzset();
-    time_t t = 86400;
-    char text[64];
-    strftime(text, sizeof text, "%c %Z", localtime(&t));
-    if (i % 20 == 3) puts(asctime(gmtime(&t)));
-  }
-  pthread_t threads[3];
-  for (int i = 0; i < 3; ++i) CHECK(pthread_create(&threads[i], NULL, body, NULL) == 0);
-  for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
-
-  for (int round = 0; round < 5; ++round) {
-    char* own[50];
-    for (int i = 0; i < 400; ++i) {
-      char name[32];
-      snprintf(name, sizeof name, "NAME_%d", i);
-      setenv(name, "a value that is long enough to be moved", 1);
-      if (i < 50) {
-        own[i] = (char*)malloc(64);
-        snprintf(own[i], 64, "OWN_%d=%d", i, round);
-        putenv(own[i]);
-      }
-    }
-    CHECK(atoi(getenv("OWN_49")) == round);
-    if (round % 2) clearenv();
-    for (int i = 0; i < 50; ++i) {
-      char name[32];
-      snprintf(name, sizeof name, "OWN_%d", i);
-      unsetenv(name);
-      free(own[i]);
-    }
-  }
-  puts("ok");
-  return 0;
-}
-
-// obstacks: Obstacks on malloc: growing objects, large and small chunks, freeing back to a mark.
-#define obstack_chunk_alloc malloc
-#define obstack_chunk_free free
-
-static int obstacks(void) {
-  struct obstack stack;
-  long sum = 0;
-  for (int chunk = 64; chunk < 300000; chunk *= 5) {
-    obstack_begin(&stack, chunk);
-    char* mark = (char*)obstack_alloc(&stack, 1);
-    for (int round = 0; round < 10; ++round) {
-      for (int i = 0; i < 1500; ++i) {
-        obstack_grow(&stack, "some text", 9);
-        if (i % 7 == 0) obstack_blank(&stack, i);
-        obstack_grow0(&stack, "end", 3);
-        sum += obstack_object_size(&stack);
-        char* object = (char*)obstack_finish(&stack);
-        CHECK(memcmp(object, "some text", 9) == 0);
-        if (i % 10 == 9) obstack_free(&stack, object);
-      }
-      obstack_free(&stack, mark);
-      mark = (char*)obstack_copy(&stack, "mark", 5);
-    }
-    obstack_free(&stack, NULL);
-  }
-  printf("%ld\n", sum);
-  return 0;
-}
-
 // opened_descriptors_at_start: At main, the process has the descriptors that it inherited, one thread, and no handlers of signals. (What guards blocks has handlers for its reports, and the background thread is a thread.)
 // Editions: default samples
 static int entries(const char* folder) {
@@ -229,8 +137,6 @@ static int opened_descriptors_at_start(void) {
 
 static const struct program programs[] = {
     {"functions_of_libc_that_hand_out_blocks", functions_of_libc_that_hand_out_blocks},
-    {"locales_and_conversions", locales_and_conversions},
-    {"obstacks", obstacks},
     {"opened_descriptors_at_start", opened_descriptors_at_start},
 };
 int main(int count, char** arguments) {

@@ -1,43 +1,6 @@
 // Blocks and pages: what malloc hands out and what a program does with its memory. Usage: outside_memory NAME
 #include "outside.h"
 
-// every_usable_byte: All of malloc_usable_size may be written, at every size and alignment, while all neighbours live; addresses are aligned as max_align_t, and of small blocks as much as fits.
-enum { most = 1800 };
-static unsigned char* blocks[3][most];
-
-static void fill(unsigned char* block, int value) {
-  memset(block, value, malloc_usable_size(block));
-}
-static void look(const unsigned char* block, int value) {
-  for (size_t i = 0; i < malloc_usable_size((void*)block); ++i)
-    CHECK(block[i] == (unsigned char)value);
-}
-
-static int every_usable_byte(void) {
-  for (int n = 0; n < most; ++n) {
-    blocks[0][n] = (unsigned char*)malloc((size_t)n);
-    blocks[1][n] = (unsigned char*)calloc(1, (size_t)n * 7);
-    blocks[2][n] = (unsigned char*)memalign((size_t)16 << n % 9, (size_t)n);
-    for (int k = 0; k < 3; ++k) {
-      CHECK(malloc_usable_size(blocks[k][n]) >= (size_t)n && (uintptr_t)blocks[k][n] % 16 == 0);
-      fill(blocks[k][n], n + k);
-    }
-  }
-  for (int n = 0; n < most; ++n)
-    for (int k = 0; k < 3; ++k) look(blocks[k][n], n + k);
-  for (int n = 0; n < most; n += 2)
-    for (int k = 0; k < 3; ++k) {
-      size_t usable = malloc_usable_size(blocks[k][n]);
-      blocks[k][n] = (unsigned char*)realloc(blocks[k][n], usable + 1);
-      for (size_t i = 0; i < usable; ++i) CHECK(blocks[k][n][i] == (unsigned char)(n + k));
-      fill(blocks[k][n], n + k);
-    }
-  for (int n = 0; n < most; ++n)
-    for (int k = 0; k < 3; ++k) look(blocks[k][n], n + k), free(blocks[k][n]);
-  puts("written");
-  return 0;
-}
-
 // few_mappings: Many large blocks, every second one freed, again and again: the number of mappings stays far below what a process may have.
 // Editions: default full hardened samples background
 static int mappings(void) {
@@ -103,55 +66,6 @@ static int huge_alignments(void) {
     }
   }
   puts("aligned");
-  return 0;
-}
-
-// large_blocks_grow_and_shrink: realloc of large blocks: every page keeps its content over growth, moves and shrinking; what cannot be had leaves it alone; other blocks are in the way.
-static void mark(size_t* block, size_t from, size_t to) {
-  for (size_t i = (from + 4095) / 4096 * 512; (i + 1) * 8 <= to; i += 512)
-    block[i] = i * 2654435761u;
-}
-static void look_shrink(const size_t* block, size_t to) {
-  for (size_t i = 0; (i + 1) * 8 <= to; i += 512) CHECK(block[i] == i * 2654435761u);
-}
-
-static int large_blocks_grow_and_shrink(void) {
-  size_t *a = NULL, *b = NULL, size = 0;
-  for (size_t next = 3000; next < (size_t)80 << 20; next += next / 2 + 777) {
-    a = (size_t*)realloc(a, next);
-    b = (size_t*)realloc(b, next);
-    mark(a, size, next);
-    mark(b, size, next);
-    look_shrink(a, next);
-    size = next;
-    errno = 0;
-    CHECK(realloc(a, (size_t)1 << 60) == NULL && errno == ENOMEM);
-    look_shrink(a, size);
-  }
-  look_shrink(b, size);
-  for (; size > 1000; size = size * 3 / 5) {
-    a = (size_t*)realloc(a, size);
-    b = (size_t*)realloc(b, size + 1);
-    look_shrink(a, size);
-    look_shrink(b, size);
-    CHECK(malloc_usable_size(a) >= size);
-  }
-  free(b);
-  size = 5 << 20;
-  a = (size_t*)realloc(a, size);
-  mark(a, 0, size);
-  for (int i = 0; i < 150; ++i) {
-    size_t next = size + 40000;
-    a = (size_t*)realloc(a, next);
-    void* in_the_way = malloc(300000);
-    mark(a, size, next);
-    size = next;
-    if (i % 50 == 0) look_shrink(a, size);
-    free(in_the_way);
-  }
-  look_shrink(a, size);
-  free(a);
-  printf("kept\n");
   return 0;
 }
 
@@ -264,98 +178,6 @@ static int madvise_that_does_nothing(void) {
     malloc_trim(0);
   }
   printf("%u blocks of calloc were not zero\n", not_zero);
-  return 0;
-}
-
-// posix_memalign_at_the_limits: posix_memalign of wrong alignments, and of more than there is: EINVAL and ENOMEM are returned, and the caller's pointer does not change. The other aligned calls set errno. With and without a limit of addresses.
-static void* const untouched = (void*)0x1234;
-
-static const char* name(int error) {
-  return error == 0        ? "0"
-         : error == EINVAL ? "EINVAL"
-         : error == ENOMEM ? "ENOMEM"
-         : error == 77     ? "kept"
-                           : "?";
-}
-
-static void posix(size_t alignment, size_t size) {
-  void* p = untouched;
-  const int result = posix_memalign(&p, alignment, size);  // glibc also sets errno
-  printf("%zx %zx: %s", alignment, size, name(result));
-  if (result != 0) {
-    puts(p == untouched ? "" : ", pointer changed");
-    return;
-  }
-  puts((uintptr_t)p % alignment == 0 ? ", aligned" : ", not aligned");
-  if (size != 0) memset(p, 1, size < 100000 ? size : 100000);
-  free(p);
-}
-
-static void others(size_t alignment, size_t size) {
-  errno = 77;
-  void* p = memalign(alignment, size);
-  printf("memalign %zx %zx: %s, errno %s\n", alignment, size, p == 0 ? "null" : "block",
-         name(errno));
-  free(p);
-  errno = 77;
-  p = aligned_alloc(alignment, size);
-  printf("aligned_alloc: %s, errno %s\n", p == 0 ? "null" : "block", name(errno));
-  free(p);
-}
-
-static void all(void) {
-  static const size_t wrong[] = {0,  1,  2,   4,    3,    7,        12,           24,
-                                 40, 48, 100, 4095, 4097, SIZE_MAX, SIZE_MAX - 7, SIZE_MAX / 2};
-  static const size_t right[] = {8, 16, 64, 256, 4096, 65536, 1 << 20};
-  static const size_t small[] = {0, 1, 100, 5000, 200000};
-  static const size_t huge[] = {PTRDIFF_MAX - 100000,
-                                PTRDIFF_MAX - 4096,
-                                PTRDIFF_MAX - 1,
-                                PTRDIFF_MAX,
-                                (size_t)PTRDIFF_MAX + 1,
-                                SIZE_MAX - (2 << 20),
-                                SIZE_MAX - 65536,
-                                SIZE_MAX - 4097,
-                                SIZE_MAX - 4096,
-                                SIZE_MAX - 4095,
-                                SIZE_MAX - 64,
-                                SIZE_MAX - 16,
-                                SIZE_MAX - 8,
-                                SIZE_MAX - 1,
-                                SIZE_MAX,
-                                (size_t)1 << 48,
-                                (size_t)1 << 62};
-  for (size_t a = 0; a < sizeof wrong / sizeof *wrong; ++a) {
-    for (size_t i = 0; i < sizeof small / sizeof *small; ++i) posix(wrong[a], small[i]);
-    for (size_t i = 0; i < sizeof huge / sizeof *huge; ++i) posix(wrong[a], huge[i]);
-  }
-  for (size_t a = 0; a < sizeof right / sizeof *right; ++a) {
-    for (size_t i = 0; i < sizeof small / sizeof *small; ++i) posix(right[a], small[i]);
-    for (size_t i = 0; i < sizeof huge / sizeof *huge; ++i) {
-      posix(right[a], huge[i]);
-      others(right[a], huge[i]);
-    }
-  }
-  // An alignment as large as there are addresses.
-  for (size_t alignment = (size_t)1 << 48; alignment != 0; alignment <<= 1) {
-    posix(alignment, 1);
-    posix(alignment, SIZE_MAX - 8);
-    others(alignment, 1);
-  }
-}
-
-static int posix_memalign_at_the_limits(void) {
-  all();
-  const struct rlimit limit = {(rlim_t)3 << 30, (rlim_t)3 << 30};
-  setrlimit(RLIMIT_AS, &limit);
-  puts("with 3 GiB of addresses");
-  all();
-  posix(4096, (size_t)3 << 30);
-  posix((size_t)1 << 20, (size_t)3 << 30);
-  posix(64, (size_t)100 << 30);
-  others(4096, (size_t)3 << 30);
-  // What was refused leaves a heap that works.
-  for (int i = 0; i < 100; ++i) posix(64, 10000 * i);
   return 0;
 }
 
@@ -494,15 +316,12 @@ static int the_program_protects_its_pages(void) {
 }
 
 static const struct program programs[] = {
-    {"every_usable_byte", every_usable_byte},
     {"few_mappings", few_mappings},
     {"frees_touch_nothing", frees_touch_nothing},
     {"huge_alignments", huge_alignments},
-    {"large_blocks_grow_and_shrink", large_blocks_grow_and_shrink},
     {"large_calloc_touches_nothing", large_calloc_touches_nothing},
     {"locked_memory", locked_memory},
     {"madvise_that_does_nothing", madvise_that_does_nothing},
-    {"posix_memalign_at_the_limits", posix_memalign_at_the_limits},
     {"readers_of_the_maps", readers_of_the_maps},
     {"the_kernel_writes_into_blocks", the_kernel_writes_into_blocks},
     {"the_program_moves_the_break", the_program_moves_the_break},

@@ -11,16 +11,13 @@
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
-#include <iconv.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <locale.h>
 #include <malloc.h>
 #include <mqueue.h>
 #include <netdb.h>
-#include <obstack.h>
 #include <poll.h>
 #include <pthread.h>
 #include <regex.h>

@@ -27,7 +27,7 @@ def names(sources):
     """Returns: the names of all settings, sorted."""
     found = set()
     for file in pathlib.Path(sources).rglob("*.cpp"):
-        if not file.name.endswith(("_test.cpp", "_bench.cpp")):
+        if not file.name.endswith("_test.cpp"):
             found.update(re.findall(r'"(ASHLAR_[A-Z_]+)"', file.read_text(encoding="utf-8")))
     return sorted(found - LEFT_OUT)
 

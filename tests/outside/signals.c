@@ -1,30 +1,6 @@
 // Signals and their handlers. Usage: outside_signals NAME
 #include "outside.h"
 
-// a_sampling_profiler: A profiler of the usual kind: a timer's handler takes a backtrace wherever it interrupts the program, often in malloc.
-static int samples;
-
-static void handler(int s) {
-  void* frames[32];
-  __atomic_add_fetch(&samples, backtrace(frames, 32) > 0, __ATOMIC_RELAXED);
-}
-static void* body(void* p) {
-  for (unsigned i = 0; __atomic_load_n(&samples, __ATOMIC_RELAXED) < 40; ++i) use_heap(i, 200);
-  return p;
-}
-
-static int a_sampling_profiler(void) {
-  void* frames[4];
-  backtrace(frames, 4);  // loads the unwinder, which allocates
-  struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-  sigaction(SIGPROF, &action, NULL);
-  struct itimerval each_ms = {{0, 1000}, {0, 1000}};
-  setitimer(ITIMER_PROF, &each_ms, NULL);
-  run_threads(2, body);
-  puts("40 samples");
-  return 0;
-}
-
 // backtraces_in_signal_handlers: A signal handler that interrupted malloc asks for a backtrace and aborts, as crash reporters do: the process ends by SIGABRT, wherever it was interrupted.
 static void report(int s) {
   void* frames[60];
@@ -78,58 +54,6 @@ static int backtraces_in_signal_handlers(void) {
       ++other, fprintf(stderr, "child %d: status %d\n", i, status);
   }
   printf("%u children ended by SIGABRT, %u otherwise\n", aborted, other);
-  return 0;
-}
-
-// forks_in_signal_handlers: A signal handler forks. It has interrupted malloc, free, realloc or calloc of small, large and huge blocks, in a process with one thread. The children end, and the parent goes on.
-enum { forks = 60, blocks = 100 };
-static volatile int done, failed;
-
-static void fork_here(int s) {
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-  }
-  failed += status != 0;
-  ++done;
-}
-
-static int forks_in_signal_handlers(void) {
-  const struct sigaction act = {.sa_handler = fork_here, .sa_flags = SA_RESTART};
-  sigaction(SIGVTALRM, &act, 0);
-  static void* b[blocks];
-  static size_t bytes[blocks];
-  unsigned s = 1;
-  const struct itimerval soon = {{0, 1000}, {0, 1000}};
-  setitimer(ITIMER_VIRTUAL, &soon, 0);
-  while (done < forks) {
-    s = s * 1103515245 + 12345;
-    const int k = (s >> 8) % blocks;
-    const unsigned kind = (s >> 17) % 16;
-    size_t size = kind == 0 ? 3000000 : kind < 4 ? 200000 : kind < 8 ? 20000 : 300;
-    size = (s >> 4) % size + 1;
-    switch ((s >> 25) % 4) {
-      case 0:
-        b[k] = realloc(b[k], size);
-        break;
-      case 1:
-        free(b[k]);
-        b[k] = calloc(1, size);
-        break;
-      case 2:
-        free(b[k]);
-        b[k] = 0;
-        size = 0;
-        break;
-      default:
-        free(b[k]);
-        b[k] = malloc(size);
-    }
-    bytes[k] = size;
-    if (size != 0) ((char*)b[k])[size - 1] = 1;
-  }
-  printf("%d children failed\n", failed);
   return 0;
 }
 
@@ -220,9 +144,7 @@ static int waits_for_signals(void) {
 }
 
 static const struct program programs[] = {
-    {"a_sampling_profiler", a_sampling_profiler},
     {"backtraces_in_signal_handlers", backtraces_in_signal_handlers},
-    {"forks_in_signal_handlers", forks_in_signal_handlers},
     {"stack_overflows_are_survived", stack_overflows_are_survived},
     {"waits_for_signals", waits_for_signals},
 };

@@ -243,56 +243,6 @@ static int helper_threads_of_the_c_library(void) {
   return 0;
 }
 
-// key_destructors_of_each_round: Destructors of pthread keys allocate and free in each round that the C library gives them; one is free itself. The last round's block is freed by main. Then the process forks.
-static pthread_key_t rounds_key, free_key, late_key;
-static int rounds_seen;
-static void* left;
-
-static void in_each_round(void* p) {
-  int round = *(int*)p;
-  free(p);
-  use_heap((unsigned)round, 50);
-  __atomic_add_fetch(&rounds_seen, 1, __ATOMIC_RELAXED);
-  if (round == PTHREAD_DESTRUCTOR_ITERATIONS) {
-    free(__atomic_exchange_n(&left, malloc(100), __ATOMIC_ACQ_REL));
-    return;
-  }
-  int* next = (int*)malloc(sizeof(int) + 100 * (size_t)round);
-  *next = round + 1;
-  pthread_setspecific(rounds_key, next);
-  pthread_setspecific(free_key, malloc(5000));
-}
-static void late(void* p) {
-  if (p != (void*)4)
-    pthread_setspecific(late_key, (char*)p + 1);
-  else
-    free(realloc(malloc(10), 70000));
-}
-static void* body_round(void* p) {
-  int* first = (int*)malloc(sizeof(int));
-  *first = 1;
-  pthread_setspecific(rounds_key, first);
-  pthread_setspecific(free_key, calloc(3, 7));
-  pthread_setspecific(late_key, (void*)1);
-  return p;
-}
-
-static int key_destructors_of_each_round(void) {
-  pthread_key_create(&rounds_key, in_each_round);
-  pthread_key_create(&free_key, free);
-  pthread_key_create(&late_key, late);
-  for (int i = 0; i < 60; ++i) {
-    pthread_t t[3];
-    for (int k = 0; k < 3; ++k) CHECK(pthread_create(&t[k], NULL, body_round, NULL) == 0);
-    for (int k = 0; k < 3; ++k) pthread_join(t[k], NULL);
-    if (i % 20 != 0) continue;
-    CHECK_CHILD(0, use_heap(1, 100));
-  }
-  free(left);
-  printf("rounds: %d\n", rounds_seen);
-  return 0;
-}
-
 // stacks_that_the_program_owns: A thread's stack, and so its TLS, lies in memory of the program, which overwrites, frees or unmaps it after the join.
 enum { stack_bytes_owns = 256 * 1024 };
 static pthread_key_t key;
@@ -462,7 +412,6 @@ static const struct program programs[] = {
     {"fibers_move_between_threads", fibers_move_between_threads},
     {"figures_beside_threads", figures_beside_threads},
     {"helper_threads_of_the_c_library", helper_threads_of_the_c_library},
-    {"key_destructors_of_each_round", key_destructors_of_each_round},
     {"stacks_that_the_program_owns", stacks_that_the_program_owns},
     {"the_first_thread_ends_first", the_first_thread_ends_first},
     {"threads_on_one_processor", threads_on_one_processor},

@@ -58,7 +58,6 @@ expect(passes "heap sees core" ashlar/heap/right.cpp "#include <ashlar/core/bits
 expect(passes "a layer sees itself" ashlar/heap/right.cpp "#include <ashlar/heap/heap.hpp>")
 expect(passes "adapt sees runtime" ashlar/adapt/right.cpp "#include <ashlar/runtime/process_heap.hpp>")
 expect(passes "a test may look up" ashlar/core/small_parts_test.cpp "#include <ashlar/heap/heap.hpp>")
-expect(passes "a benchmark may look up" ashlar/core/bits_bench.cpp "#include <ashlar/heap/heap.hpp>")
 
 # A check that reads nothing must not pass either.
 file(REMOVE_RECURSE ${WORK}/empty)

@@ -15,6 +15,9 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "golden"))
+import straight_path  # noqa: E402
+
 LEVELS = ("-O2", "-Os")
 SKIPPED = 77
 HEAD = ["# Instructions of an allocation and a free, return included, counted by tests/pool_calls/pool_calls.py. What adds to",
@@ -33,48 +36,17 @@ def compiler_name(compiler: str) -> str:
     return f"{name}-{version.split('.')[0].strip()}"
 
 
-def functions(disassembly: str) -> dict[str, list[tuple[int, str]]]:
-    """Each function's instructions, with their addresses."""
-    found: dict[str, list[tuple[int, str]]] = {}
-    for line in disassembly.splitlines():
-        if head := re.match(r"[0-9a-f]+ <(\w+)>:$", line):
-            found[head[1]] = []
-        elif code := re.match(r" *([0-9a-f]+):\t(.*)$", line):
-            found[list(found)[-1]].append((int(code[1], 16), code[2]))
-    return found
-
-
-def straight_path(name: str, code: list[tuple[int, str]]) -> int:
-    """Instructions up to the return. Misses branch away; what jumps inside the function is followed."""
-    at = {address: index for index, (address, _) in enumerate(code)}
-    index, count = 0, 0
-    while index < len(code) and count <= len(code):
-        text = code[index][1]
-        count += 1
-        if re.match(r"(repz )?ret", text):
-            return count
-        jump = re.match(r"jmp\s+([0-9a-f]+)\b", text)
-        if jump and int(jump[1], 16) not in at:
-            break
-        index = at[int(jump[1], 16)] if jump else index + 1
-    fail(f"{name}: its straight path does not end in a return, so there is nothing to count")
-    return 0
-
-
 def count(compiler: str, checkout: pathlib.Path, work: pathlib.Path) -> Counts:
     counts: Counts = {}
     for level in LEVELS:
         target = work / f"pool_calls{level}.o"
         subprocess.run([compiler, "-std=c++20", level, "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-w",
                         f"-I{checkout}", "-c", HERE / "pool_calls.cpp", "-o", target], check=True)
-        listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", target], check=True, capture_output=True,
-                                 text=True).stdout
-        code = functions(listing)
-        for name in code:
-            if call := re.match(r"(\w+)_(none|cheap)_allocate$", name):
-                free = f"{call[1]}_{call[2]}_free"
-                counts[compiler_name(compiler), level, call[1], call[2]] = (straight_path(name, code[name]),
-                                                                            straight_path(free, code[free]))
+        code = dict(re.findall(r"^[0-9a-f]+ <(\w+)>:\n(.*?)(?=^$|\Z)", straight_path.disassembly("objdump", target),
+                               re.M | re.S))
+        for pool, check in re.findall(r"^(\w+)_(none|cheap)_allocate$", "\n".join(code), re.M):
+            counts[compiler_name(compiler), level, pool, check] = tuple(
+                straight_path.length(code[name], name) for name in (f"{pool}_{check}_allocate", f"{pool}_{check}_free"))
     if not counts:
         fail("pool_calls.cpp has no functions to count")
     return counts

@@ -34,6 +34,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import page_part  # noqa: E402
+
 HANDLERS = "handlers that use the heap"
 SYSTEM = "programs of the system"
 CHECKED = "the same under full checks"
@@ -408,21 +411,14 @@ def all_outcomes(results: pathlib.Path, known: list[Case]) -> list[Outcome]:
     return sorted(newest.values(), key=lambda o: order.index(o.group))
 
 
-BEGIN, END = "<!-- sweep: begin, written by make sweep -->", "<!-- sweep: end -->"
-
-
 def write_document(file: pathlib.Path, outcomes: list[Outcome], missing: int) -> None:
-    text = file.read_text()
-    if BEGIN not in text or END not in text:
-        sys.exit(f"{file}: there is no place for the table, between '{BEGIN}' and '{END}'")
     sampled = sum(not o.all_n for o in outcomes if not o.skipped)
     ran = sum(not o.skipped for o in outcomes)
     note = (f"Of {ran - sampled} cases every n was tried; of {sampled}, with more requests than time allowed, the\n"
             "first ones and then ever fewer.")
     if missing:
         note += f" {missing} cases have not run."
-    head, rest = text.split(BEGIN)
-    file.write_text(f"{head}{BEGIN}\n{table(outcomes)}\n\n{note}\n{END}{rest.split(END)[1]}")
+    file.write_text(page_part.replaced(file.read_text(), "sweep", f"{table(outcomes)}\n\n{note}"))
 
 
 def main() -> int:

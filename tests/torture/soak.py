@@ -25,11 +25,13 @@ import statistics
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import page_part  # noqa: E402
+
 LEAK = 10.0  # KiB a minute: a sixth of what a leak of 1 KiB a second is
 FLOOR = 0.1
 PEAK = 1.02
 WARM_UP = 1 / 3
-BEGIN, END = "<!-- soak: begin, written by make torture -->", "<!-- soak: end -->"
 LEAST_CYCLES = 4  # after the warm-up
 
 
@@ -98,14 +100,6 @@ def table(columns):
                               for name, tell in rows])
 
 
-def write_document(file, text):
-    page = file.read_text()
-    if BEGIN not in page or END not in page:
-        sys.exit(f"soak: {file}: there is no place for the table, between '{BEGIN}' and '{END}'")
-    head, rest = page.split(BEGIN)
-    file.write_text(f"{head}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description="a server's life for some minutes: is its memory flat?")
     parser.add_argument("build", type=pathlib.Path)
@@ -151,7 +145,7 @@ def main():
                 sys.exit(f"soak: {column}: {problem}")
     print(table(columns))
     if options.document:
-        write_document(options.document, table(columns))
+        options.document.write_text(page_part.replaced(options.document.read_text(), "soak", table(columns)))
     faults = columns["ashlar"].faults()
     for fault in faults:
         print(f"NOT FLAT, {fault}")

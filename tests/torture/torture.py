@@ -16,16 +16,15 @@ import os
 import pathlib
 import platform
 import re
-import signal
 import subprocess
 import sys
 import time
 
-from parts import PARTS, Plan
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import page_part  # noqa: E402
+from parts import PARTS, Plan  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-HEARTBEAT = 30  # seconds between two lines of progress
-BEGIN, END = "<!-- torture: begin, written by make torture -->", "<!-- torture: end -->"
 TOTALS = ("operations", "faults injected", "forks")
 
 
@@ -47,41 +46,15 @@ def last_line(log):
     return lines[-1].strip()[:90] if lines else ""
 
 
-def end_group(process):
-    """Ctrl-C for all of the part's processes; then, for those who do not heed it or ignore it, the end."""
-    try:
-        os.killpg(process.pid, signal.SIGINT)
-        process.wait(timeout=20)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # nobody is left
-        process.wait()
-
-
-def run(command, log, name):
-    """The command's status; its output goes to the log, and now and then a line of it to who waits."""
-    started = told = time.monotonic()
+def run(command, log):
+    """The command's status; its output goes to the log."""
     with open(log, "ab") as output:
         try:
-            process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=subprocess.STDOUT, start_new_session=True)
+            return subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                  check=False).returncode
         except OSError as problem:
             output.write(f"{command[0]}: {problem.strerror}\n".encode())
             return 127
-    try:
-        while process.poll() is None:
-            time.sleep(0.2)
-            if time.monotonic() - told > HEARTBEAT:
-                told = time.monotonic()
-                print(f"   {name}, {told - started:.0f} s: {last_line(log)}", flush=True)
-    finally:
-        if process.poll() is None:
-            end_group(process)
-    return process.returncode
 
 
 def run_part(part, plan, folder, here):
@@ -94,9 +67,9 @@ def run_part(part, plan, folder, here):
         targets = [] if part.targets == ("all",) else ["--target", *part.targets]
         for step in (["cmake", "--preset", "release"],
                      ["cmake", "--build", "--preset", "release", "-j", str(plan.jobs), *targets]):
-            status = status or run(step, log, part.name)
+            status = status or run(step, log)
         started = time.monotonic()  # what is kept is the part's own time
-    status = status or run(command, log, part.name)
+    status = status or run(command, log)
     counts, missing = part.counted(log.read_text(errors="replace"))
     failed = f"it tells no {', no '.join(missing)}" if missing else ""
     if status:
@@ -141,12 +114,9 @@ def table(results, rows_before):
 
 def write_document(file, results):
     text = file.read_text()
-    if BEGIN not in text or END not in text:
-        sys.exit(f"torture: {file}: there is no place for the table, between '{BEGIN}' and '{END}'")
-    head, rest = text.split(BEGIN)
-    before, tail = rest.split(END)
+    before = page_part.split(text, "torture")[1]
     rows_before = {line.split("|")[1].strip(): line for line in before.splitlines() if line.startswith("| ")}
-    file.write_text(f"{head}{BEGIN}\n{table(results, rows_before)}\n{END}{tail}")
+    file.write_text(page_part.replaced(text, "torture", table(results, rows_before)))
 
 
 def parse_arguments():
@@ -175,9 +145,6 @@ def main():
             minutes = part.minutes * (plan.scale if part.scales else 1)
             print(f"{part.name:14} {minutes:6.1f} min{'' if part.scales else ' (does not scale)':18} {part.what}")
         return 0
-    # A shell lets what it starts in the background ignore Ctrl-C, and its children would, too.
-    for interrupt in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(interrupt, signal.default_int_handler)
     options.folder.mkdir(parents=True, exist_ok=True)
     file = options.folder / "results.jsonl"
     here, failed = commit(), []

@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <span>
 
-#include <ashlar/arena/arena.hpp>
+#include <tests/misuse/faults.h>
 
-#include "component.hpp"
+#include <ashlar/arena/arena.hpp>
 
 namespace {
 
@@ -20,26 +20,25 @@ tested& corpus_arena() {
   return one;
 }
 
-const corpus::component components[] = {{
-    .name = "arena",
-    .block_size = size_of_block,
-    .allocate = [](std::size_t size) { return corpus_arena().try_allocate(size); },
-    .release = [](void* p) { corpus_arena().deallocate(p, size_of_block); },
-    .release_sized = [](void* p, std::size_t size) { corpus_arena().deallocate(p, size); },
-    .take_from_another =
-        [](std::size_t size) {
-          static tested other{std::span(others_storage)};
-          return other.try_allocate(size);
-        },
-    .leave_blocks =
-        [] {
-          arena<named<"corpus">, at_death::report> ends{std::span(others_storage)};
-          for (int i = 0; i < 3; ++i) static_cast<void>(ends.try_allocate(size_of_block));
-        },
-}};
-
 }  // namespace
 
-int main(int argument_count, char** arguments) {
-  return corpus::run(components, argument_count, arguments);
-}
+const component components[] = {
+    {
+        .name = "arena",
+        .allocate = [](std::size_t size) { return corpus_arena().try_allocate(size); },
+        .release = [](void* p) { corpus_arena().deallocate(p, size_of_block); },
+        .is_bounded = true,
+        .newest_first = true,
+        .release_sized = [](void* p, std::size_t size) { corpus_arena().deallocate(p, size); },
+        .take_from_another =
+            [](std::size_t size) {
+              static tested other{std::span(others_storage)};
+              return other.try_allocate(size);
+            },
+        .leave_blocks =
+            [] {
+              arena<named<"corpus">, at_death::report> ends{std::span(others_storage)};
+              for (int i = 0; i < 3; ++i) static_cast<void>(ends.try_allocate(size_of_block));
+            },
+    },
+    {}};

@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <ashlar/instance/heap.hpp>
+#include <tests/misuse/faults.h>
 
-#include "component.hpp"
+#include <ashlar/instance/heap.hpp>
 
 namespace {
 
@@ -21,8 +21,8 @@ Heap& corpus_heap() {
 
 /// `Reporting` is the same heap with at_death::report, or void where that takes a check.
 template <class Heap, class Reporting>
-constexpr corpus::component heap_of(const char* name) {
-  corpus::component c{
+constexpr component heap_of(const char* name) {
+  component c{
       .name = name,
       .allocate = [](std::size_t size) { return corpus_heap<Heap>().try_allocate(size); },
       .release = [](void* p) { corpus_heap<Heap>().deallocate(p); },
@@ -49,14 +49,11 @@ constexpr corpus::component heap_of(const char* name) {
   return c;
 }
 
-const corpus::component components[] = {
+}  // namespace
+
+const component components[] = {
     heap_of<heap<check::none>, void>("heap/none"),
     heap_of<heap<check::cheap>, heap<check::cheap, at_death::report>>("heap/cheap"),
     heap_of<heap<check::full<>>, heap<check::full<>, at_death::report>>("heap/full"),
+    {},
 };
-
-}  // namespace
-
-int main(int argument_count, char** arguments) {
-  return corpus::run(components, argument_count, arguments);
-}

@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <memory>
 
-#include <ashlar/freestanding.hpp>
+#include <tests/misuse/faults.h>
 
-#include "component.hpp"
+#include <ashlar/freestanding.hpp>
 
 namespace {
 
@@ -19,7 +19,7 @@ using set = static_pool_set<blocks<size_of_block, 128>, blocks<2 * size_of_block
 template <class Set>
 struct site {
   alignas(64) Set set;
-  alignas(64) std::byte behind[corpus::bytes_behind_max];
+  alignas(64) byte behind[bytes_behind_max];
 };
 template <class Set>
 site<Set>& the_site() {
@@ -28,14 +28,14 @@ site<Set>& the_site() {
 }
 
 template <class Check>
-constexpr corpus::component checked(const char* name) {
+constexpr component checked(const char* name) {
   using tested = set<Check>;
   return {
       .name = name,
-      .block_size = size_of_block,
       .allocate = [](std::size_t size) { return the_site<tested>().set.try_allocate(size); },
       .release = [](void* p) { the_site<tested>().set.deallocate(p); },
       .settle = [] { return the_site<tested>().set.audit(); },
+      .is_bounded = true,
       .release_sized = [](void* p,
                           std::size_t size) { the_site<tested>().set.deallocate(p, size); },
       .take_from_another =
@@ -52,14 +52,11 @@ constexpr corpus::component checked(const char* name) {
   };
 }
 
-const corpus::component components[] = {
+}  // namespace
+
+const component components[] = {
     checked<check::none>("pool_set/none"),
     checked<check::cheap>("pool_set/cheap"),
     checked<check::full<>>("pool_set/full"),
+    {},
 };
-
-}  // namespace
-
-int main(int argument_count, char** arguments) {
-  return corpus::run(components, argument_count, arguments);
-}

@@ -3,9 +3,9 @@
 #include <memory>
 #include <span>
 
-#include <ashlar/freestanding.hpp>
+#include <tests/misuse/faults.h>
 
-#include "component.hpp"
+#include <ashlar/freestanding.hpp>
 
 namespace {
 
@@ -42,7 +42,7 @@ struct by_itself {
 template <class Holder>
 struct site {
   Holder holder;
-  alignas(64) std::byte behind[corpus::bytes_behind_max];
+  alignas(64) byte behind[bytes_behind_max];
 };
 template <class Holder>
 site<Holder>& the_site() {
@@ -56,15 +56,15 @@ auto& the_pool() {
 
 /// `Reporting` is the same pool with at_death::report.
 template <class Holder, class Reporting>
-constexpr corpus::component blocks_of(const char* name) {
+constexpr component blocks_of(const char* name) {
   return {
       .name = name,
-      .block_size = sizeof(object),
       .allocate = [](std::size_t size) -> void* {
         return size == sizeof(object) ? the_pool<Holder>().try_allocate() : nullptr;
       },
       .release = [](void* p) { the_pool<Holder>().deallocate(p); },
       .settle = [] { return the_pool<Holder>().audit(); },
+      .is_bounded = true,
       .take_from_another = [](std::size_t) -> void* {
         static Holder other;
         return other.pool.try_allocate();
@@ -80,8 +80,8 @@ constexpr corpus::component blocks_of(const char* name) {
 
 /// Objects instead: create() writes zeros, since it value-initialises them.
 template <class Holder, class Reporting>
-constexpr corpus::component objects_of(const char* name) {
-  corpus::component c = blocks_of<Holder, Reporting>(name);
+constexpr component objects_of(const char* name) {
+  component c = blocks_of<Holder, Reporting>(name);
   c.allocate = [](std::size_t size) -> void* {
     return size == sizeof(object) ? the_pool<Holder>().create() : nullptr;
   };
@@ -97,15 +97,17 @@ template <class... Policies>
 using objects = over_bytes<object_pool<object, Policies..., corpus_name>>;
 
 template <template <class...> class Pool, class Check>
-constexpr corpus::component blocks_checked(const char* name) {
+constexpr component blocks_checked(const char* name) {
   return blocks_of<Pool<Check>, Pool<Check, at_death::report>>(name);
 }
 template <template <class...> class Pool, class Check>
-constexpr corpus::component objects_checked(const char* name) {
+constexpr component objects_checked(const char* name) {
   return objects_of<Pool<Check>, Pool<Check, at_death::report>>(name);
 }
 
-const corpus::component components[] = {
+}  // namespace
+
+const component components[] = {
     blocks_checked<fixed, check::none>("fixed_pool/none"),
     blocks_checked<fixed, check::cheap>("fixed_pool/cheap"),
     blocks_checked<fixed, check::full<>>("fixed_pool/full"),
@@ -115,10 +117,5 @@ const corpus::component components[] = {
     objects_checked<objects, check::none>("object_pool/none"),
     objects_checked<objects, check::cheap>("object_pool/cheap"),
     objects_checked<objects, check::full<>>("object_pool/full"),
+    {},
 };
-
-}  // namespace
-
-int main(int argument_count, char** arguments) {
-  return corpus::run(components, argument_count, arguments);
-}

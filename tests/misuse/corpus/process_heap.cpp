@@ -5,13 +5,12 @@
 #include <new>
 #include <optional>
 
+#include <tests/misuse/faults.h>
 #include <xallocator.h>
 #include <xvector.h>
 
 #include <ashlar/ashlar.h>
 #include <ashlar/ashlar.hpp>
-
-#include "component.hpp"
 
 namespace {
 
@@ -75,38 +74,31 @@ void to_resource_sized(void* p, std::size_t size) {
   ashlar::pmr::process_resource()->deallocate(p, size);
 }
 
-const corpus::component components[] = {
+}  // namespace
+
+const component components[] = {
     {.name = "xmalloc",
-     .block_size = size_of_block,
      .allocate = ::xmalloc,
      .release = ::xfree,
      .settle = trim,
      .reallocate = ::xrealloc,
      .take_from_another = of_a_heap_instance},
     {.name = "allocator",
-     .block_size = size_of_block,
      .allocate = by_allocator,
      .release = by_deallocate,
      .settle = trim,
      .release_sized = by_deallocate_sized,
      .take_from_another = of_a_heap_instance},
     {.name = "container",
-     .block_size = size_of_block,
      .allocate = by_container,
      .release = destroy_container,
      .settle = trim,
-     .takes_addresses = false},
+     .has_no_addresses = true},
     {.name = "pmr",
-     .block_size = size_of_block,
      .allocate = by_resource,
      .release = to_resource,
      .settle = trim,
      .release_sized = to_resource_sized,
      .take_from_another = of_a_heap_instance},
+    {},
 };
-
-}  // namespace
-
-int main(int argument_count, char** arguments) {
-  return corpus::run(components, argument_count, arguments);
-}

@@ -1,80 +1,60 @@
-// misuse/malloc_faults.c: commits one fault through malloc, then goes on as a program does.
-// Usage: malloc_faults FAULT SIZE. Without arguments it lists the faults.
+// misuse/faults.c: commits one fault over a component (faults.h), then goes on as a program does.
+// Usage: PROGRAM COMPONENT FAULT SIZE. Without arguments it lists both.
 //
-// The program links no allocator: the runner (matrix.py) preloads one. It is built at -O0 and
-// at -O2. Each call and each faulty access goes through a volatile, so no level removes it.
+// Each call and each faulty access goes through a pointer that the compiler knows nothing of, so no
+// level of optimisation removes it. The program takes no memory for itself.
 //
 // Every live block has a pattern of its owner. The program verifies all patterns after the fault and
 // between later allocations, so it sees by itself when bytes of another owner change or when an
-// address gets two owners. It takes no memory from the heap for that.
+// address gets two owners.
 //
 // What the program says, one line each, unbuffered, to the same place as standard error. Every line
-// begins with "| ", so the runner can tell it from an allocator's message:
+// begins with "| ", so the runner (matrix.py) can tell it from an allocator's message:
 //   next ADDRESS    the faulty call or access comes next
+//   block ADDRESS   where the block begins that is left
 //   back            the faulty call or access has returned
 //   damage TEXT     bytes of a live block changed, or an address has two owners
 //   visible TEXT    old contents were read, or the next address was as foretold
 //   harmless TEXT   the fault had no effect: the request was refused, or there was nothing to see
+//   inapplicable    the component has no such call
 //   offsets LIST    where the blocks lie, for the comparison of two runs
 //   ended           the program came to its end
-#include <errno.h>
-#include <malloc.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "faults.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-typedef unsigned char byte;
+const struct component* of;
+size_t size;
+struct fault* faults;
+static void* (*volatile copy_of)(void*, const void*, size_t) = memcpy;
 
-// C++'s operators, by their names for the linker.
-void* new_one(size_t size) __asm__("_Znwm");
-void* new_array(size_t size) __asm__("_Znam");
-void delete_one(void* p) __asm__("_ZdlPv");
-void delete_sized(void* p, size_t size) __asm__("_ZdlPvm");
-
-// The compiler must read these pointers, so it knows nothing of what is called.
-static void* (*volatile malloc_of)(size_t) = malloc;
-static void* (*volatile calloc_of)(size_t, size_t) = calloc;
-static void* (*volatile realloc_of)(void*, size_t) = realloc;
-static void* (*volatile reallocarray_of)(void*, size_t, size_t) = reallocarray;
-static void* (*volatile aligned_alloc_of)(size_t, size_t) = aligned_alloc;
-static void (*volatile free_of)(void*) = free;
-static void* (*volatile memcpy_of)(void*, const void*, size_t) = memcpy;
-
-static size_t size;  // bytes of each block
-
-static void say(const char* label, const char* text, const void* address) {
+void say(const char* label, const char* text, const void* address) {
   char line[256];
   const int length = address == NULL ? snprintf(line, sizeof line, "| %s %s\n", label, text)
                                      : snprintf(line, sizeof line, "| %s %s0x%llx\n", label, text,
                                                 (unsigned long long)(uintptr_t)address);
   if (write(STDOUT_FILENO, line, (size_t)length) != length) _exit(3);
 }
-static void next(const void* address) {
+void next(const void* address) {
   say("next", "", address);
 }
-static void back(void) {
+void back(void) {
   say("back", "", NULL);
 }
-static void broken(const char* why) {
+void broken(const char* why) {
   say("broken", why, NULL);
   _exit(3);
+}
+void inapplicable(void) {
+  say("inapplicable", "", NULL);
+  _exit(0);
 }
 
 // ---- what is live -------------------------------------------------------------------------------
 
-enum { owners_max = 256, end_bytes = 128 };
-static struct owner {
-  byte* begin;  // null: no owner
-  size_t size;
-  byte seed;
-  bool keeps;       // the owner never frees the block
-  bool is_damaged;  // and that was said
-} owners[owners_max];
+static struct owner owners[owners_max];
 static byte next_seed = 1;
 
 // A large block has its pattern at both ends only. Neighbours write there.
@@ -88,7 +68,7 @@ static byte pattern(const struct owner* o, size_t i) {
   return (byte)(i * 7 + o->seed * 13u + 1);
 }
 
-static struct owner* owner_of(const void* p) {
+struct owner* owner_of(const void* p) {
   for (struct owner* o = owners; o != owners + owners_max; ++o)
     if (o->begin != NULL && o->begin == p) return o;
   return NULL;
@@ -96,7 +76,7 @@ static struct owner* owner_of(const void* p) {
 
 // Makes p live. An address that is live already is damage. Its second owner writes it all the same, as
 // a program would.
-static struct owner* own(void* p, size_t bytes) {
+struct owner* own(void* p, size_t bytes) {
   struct owner* free_entry = NULL;
   for (struct owner* o = owners; o != owners + owners_max; ++o) {
     if (o->begin == NULL) {
@@ -107,18 +87,19 @@ static struct owner* own(void* p, size_t bytes) {
     }
   }
   if (free_entry == NULL) broken("too many owners");
-  *free_entry = (struct owner){p, bytes, next_seed++, false, false};
+  static unsigned owned;
+  *free_entry = (struct owner){p, bytes, next_seed++, false, false, ++owned};
   for (size_t i = 0; i < marked(free_entry); ++i) *mark(free_entry, i) = pattern(free_entry, i);
   return free_entry;
 }
 
-static void disown(const void* p) {
+void disown(const void* p) {
   struct owner* const o = owner_of(p);
   if (o != NULL) o->begin = NULL;
 }
 
 // Says each damaged block once.
-static void verify(void) {
+void verify(void) {
   for (struct owner* o = owners; o != owners + owners_max; ++o) {
     if (o->begin == NULL || o->is_damaged) continue;
     for (size_t i = 0; i < marked(o); ++i) {
@@ -132,24 +113,23 @@ static void verify(void) {
 
 // ---- the program around the fault ---------------------------------------------------------------
 
-enum { blocks_before = 16 };
-static byte* blocks[blocks_before];  // in the order in which they were allocated
-static byte* lower;                  // the two that are closest to each other
-static byte* upper;
+byte* blocks[blocks_before];
+byte* lower;
+byte* upper;
 
 static size_t blocks_after(void) {
   return size > 65536 ? 16 : 64;
 }
 
-static byte* obtain(void) {
-  byte* const p = malloc_of(size);
-  if (p == NULL) broken("malloc has no memory");
-  own(p, size);
+byte* obtain(void) {
+  byte* const p = of->allocate(size);
+  if (p == NULL && !of->is_bounded) broken("there is no memory");
+  if (p != NULL) own(p, size);
   return p;
 }
-static void give_back(void* p) {
+void give_back(void* p) {
   disown(p);
-  free_of(p);
+  of->release(p);
 }
 
 // What overruns `lower` most likely hits `upper`, in whatever order the blocks were handed out.
@@ -169,53 +149,50 @@ static void begin(void) {
   upper = sorted[best + 1];
 }
 
-static byte* last(void) {
+byte* last(void) {
   return blocks[blocks_before - 1];
 }
 
+static void settle(void) {
+  verify();
+  if (of->settle != NULL && !of->settle()) say("damage", "the component is not sound", NULL);
+}
+static struct owner* next_to_free(void) {
+  struct owner* found = NULL;
+  for (struct owner* o = owners; o != owners + owners_max; ++o)
+    if (o->begin != NULL && !o->keeps && (found == NULL || o->number > found->number)) {
+      found = o;
+      if (!of->newest_first) break;
+    }
+  return found;
+}
 static void go_on(void) {
   verify();
   for (int round = 0; round < 2; ++round) {
-    for (size_t i = 0; i < blocks_after(); ++i) {
-      obtain();
+    for (size_t i = 0; i < blocks_after() && obtain() != NULL; ++i)
       if (i % 8 == 7) verify();
-    }
-    for (struct owner* o = owners; o != owners + owners_max; ++o)
-      if (o->begin != NULL && !o->keeps) give_back(o->begin);
-    verify();
+    for (struct owner* o; (o = next_to_free()) != NULL;) give_back(o->begin);
+    settle();
   }
   say("ended", "", NULL);
 }
-
-// Each fault is in the list as soon as the program starts, the last one first.
-static struct fault {
-  const char* name;
-  void (*commit)(void);
-  struct fault* next;
-}* faults;
-#define FAULT(name)                                            \
-  static void name(void);                                      \
-  __attribute__((constructor)) static void list_##name(void) { \
-    static struct fault one = {#name, name, NULL};             \
-    one.next = faults;                                         \
-    faults = &one;                                             \
-  }                                                            \
-  static void name(void)
-#define FAULT_IS(name, ...) \
-  FAULT(name) {             \
-    __VA_ARGS__;            \
-  }
+void end_now(void) {
+  settle();
+  say("ended", "", NULL);
+  exit(0);
+}
 
 // ---- double free --------------------------------------------------------------------------------
 
-static void faulty_free(void* p) {
+void faulty_free(void* p) {
   next(p);
-  free_of(p);
+  of->release(p);
   back();
 }
 
 static bool reuse(const byte* p) {
-  for (size_t i = 0; i < blocks_after() && owner_of(p) == NULL; ++i) obtain();
+  for (size_t i = 0; i < blocks_after() && owner_of(p) == NULL && obtain() != NULL; ++i) {
+  }
   return owner_of(p) != NULL;
 }
 
@@ -245,36 +222,40 @@ FAULT(double_free_after_reuse) {
   faulty_free(last());  // its new owner knows nothing of it
 }
 
-// ---- free of what malloc did not return ---------------------------------------------------------
+// ---- free of what is no block ------------------------------------------------------------------
 
-FAULT_IS(free_interior_8, faulty_free(last() + 8))
-FAULT_IS(free_interior_16, faulty_free(last() + 16))
-FAULT_IS(free_interior_half, faulty_free(last() + size / 2))
+static void free_address(void* p) {
+  if (of->has_no_addresses) inapplicable();
+  faulty_free(p);
+}
+FAULT_IS(free_interior_8, free_address(last() + 8))
+FAULT_IS(free_interior_16, free_address(last() + 16))
+FAULT_IS(free_interior_half, free_address(last() + size / 2))
 static _Alignas(64) byte of_nobody[4096];
 FAULT(free_stack) {
   _Alignas(64) byte on_stack[256];
   struct owner* const o = own(on_stack + 64, 128);
   o->keeps = true;
-  faulty_free(on_stack + 64);
+  free_address(on_stack + 64);
   go_on();
   o->begin = NULL;  // before the bytes end
 }
 FAULT(free_global) {
   own(of_nobody + 64, 1024)->keeps = true;
-  faulty_free(of_nobody + 64);
+  free_address(of_nobody + 64);
 }
 FAULT(free_mapping) {
   byte* const pages = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) broken("mmap failed");
   own(pages + 4096 + 256, 4096)->keeps = true;
-  faulty_free(pages + 4096 + 256);
+  free_address(pages + 4096 + 256);
 }
 // One page behind the highest block: inside of it, or where no block has been handed out yet.
 FAULT(free_page_off) {
   byte* highest = blocks[0];
   for (int i = 1; i < blocks_before; ++i)
     if (blocks[i] > highest) highest = blocks[i];
-  faulty_free(highest + 4096);
+  free_address(highest + 4096);
 }
 
 // ---- writes beyond a block ----------------------------------------------------------------------
@@ -282,7 +263,7 @@ FAULT(free_page_off) {
 static byte junk[4096];
 
 // Changes every byte of the stretch, whatever it was.
-static void store(byte* first, size_t count) {
+void store(byte* first, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     volatile byte* const b = first + i;
     *b = (byte) ~*b;
@@ -290,10 +271,11 @@ static void store(byte* first, size_t count) {
 }
 static void copy_over(byte* first, size_t count) {
   for (size_t i = 0; i < count; ++i) junk[i] = (byte)(0xc3 + i * 5);
-  memcpy_of(first, junk, count);
+  copy_of(first, junk, count);
 }
 static void overflow(size_t count, void (*change)(byte*, size_t), bool is_freed) {
   owner_of(lower)->keeps = !is_freed;
+  say("block", "", lower);
   next(lower + size);
   change(lower + size, count);
   back();
@@ -326,6 +308,7 @@ FAULT_IS(overread_1, look_beyond(1))
 FAULT_IS(overread_32, look_beyond(32))
 FAULT_IS(overread_4096, look_beyond(4096))
 static void underflow(size_t count) {
+  say("block", "", upper);
   next(upper - count);
   store(upper - count, count);
   back();
@@ -336,7 +319,7 @@ FAULT_IS(underflow_16, underflow(16))
 // ---- use after free -----------------------------------------------------------------------------
 
 enum { looked_at_max = 128 };
-static size_t looked_at(void) {
+size_t looked_at(void) {
   return size < looked_at_max ? size : looked_at_max;
 }
 
@@ -405,9 +388,10 @@ FAULT(forged_link) {
   back();
 }
 FAULT(realloc_freed) {
+  if (of->reallocate == NULL) inapplicable();
   give_back(last());
   next(last());
-  byte* const p = realloc_of(last(), 4 * size);
+  byte* const p = of->reallocate(last(), 4 * size);
   back();
   if (p != NULL) own(p, 4 * size);
 }
@@ -418,9 +402,7 @@ FAULT(write_freed_at_the_end) {
   next(last());
   store(last(), looked_at());
   back();
-  verify();
-  say("ended", "", NULL);
-  exit(0);
+  end_now();
 }
 FAULT(write_freed_middle) {
   give_back(last());
@@ -428,106 +410,6 @@ FAULT(write_freed_middle) {
   store(last() + size / 2, 8);
   back();
 }
-// A pointer to where the block was before realloc moved it.
-FAULT(write_moved) {
-  byte* const p = last();
-  disown(p);
-  byte* const moved = realloc_of(p, 4 * size);
-  if (moved == NULL) broken("realloc has no memory");
-  own(moved, 4 * size);
-  next(p);
-  if (moved == p)
-    say("harmless", "the block has not moved", NULL);
-  else
-    store(p, looked_at());
-  back();
-}
-// A pointer to the part that realloc took away.
-FAULT(write_shrunk) {
-  byte* const p = last();
-  disown(p);
-  byte* const now = realloc_of(p, size / 4);
-  if (now == NULL) broken("realloc has no memory");
-  own(now, size / 4);
-  next(now + size / 2);
-  store(now + size / 2, 8);
-  back();
-}
-
-// ---- blocks of no bytes -------------------------------------------------------------------------
-
-static void store_in_nothing(byte* p) {
-  next(p);
-  if (p == NULL)
-    say("harmless", "there is no block", NULL);
-  else
-    store(p, 1);
-  back();
-  free_of(p);
-}
-FAULT_IS(zero_malloc, store_in_nothing(malloc_of(0)))
-FAULT_IS(zero_calloc, store_in_nothing(calloc_of(0, size)))
-FAULT_IS(zero_calloc_of_nothing, store_in_nothing(calloc_of(size, 0)))
-FAULT_IS(zero_realloc, store_in_nothing(realloc_of(NULL, 0)))
-FAULT_IS(zero_aligned, store_in_nothing(aligned_alloc_of(64, 0)))
-FAULT(zero_new) {
-  byte* const p = new_one(0);
-  next(p);
-  store(p, 1);
-  back();
-  delete_one(p);
-}
-FAULT(zero_new_array) {
-  byte* const p = new_array(0);
-  next(p);
-  store(p, 1);
-  back();
-}
-FAULT(zero_read) {
-  byte* const p = malloc_of(0);
-  next(p);
-  if (p == NULL)
-    say("harmless", "there is no block", NULL);
-  else
-    (void)*(const volatile byte*)p;
-  back();
-  free_of(p);
-}
-FAULT(zero_double_free) {
-  byte* const p = malloc_of(0);
-  free_of(p);
-  next(p);
-  if (p == NULL)
-    say("harmless", "there is no block", NULL);
-  else
-    free_of(p);
-  back();
-}
-
-// ---- the wrong size, the wrong family -----------------------------------------------------------
-
-FAULT(sized_delete) {
-  byte* const p = new_one(size);
-  next(p);
-  delete_sized(p, 2 * size);
-  back();
-  // An allocator that believed the size may serve such a request with the block.
-  for (int i = 0; i < 8; ++i) own(malloc_of(2 * size), 2 * size);
-}
-FAULT_IS(new_free, faulty_free(new_one(size)))
-FAULT(new_array_delete) {
-  byte* const p = new_array(size);
-  next(p);
-  delete_one(p);
-  back();
-}
-FAULT(malloc_delete) {
-  disown(last());
-  next(last());
-  delete_one(last());
-  back();
-}
-
 // ---- what an attacker learns --------------------------------------------------------------------
 
 FAULT(uninitialised_read) {
@@ -536,7 +418,7 @@ FAULT(uninitialised_read) {
   for (int i = 0; i < blocks_before; ++i) give_back(blocks[i]);
   next(last());
   for (int i = 0; i < blocks_before; ++i) {
-    byte* const p = malloc_of(size);
+    byte* const p = of->allocate(size);
     is_visible = has_secret(p) || is_visible;
     own(p, size);
   }
@@ -549,7 +431,7 @@ FAULT(next_address) {
   const bool is_same = obtain() == last();
   back();
   say(is_same ? "visible" : "harmless",
-      is_same ? "malloc returns what was freed last" : "malloc returns another block", NULL);
+      is_same ? "it is what was freed last" : "it is another block", NULL);
 }
 FAULT(same_offsets) {
   char text[blocks_before * 20];
@@ -561,32 +443,6 @@ FAULT(same_offsets) {
   say("offsets", text, NULL);
 }
 
-// ---- sizes that no memory has -------------------------------------------------------------------
-
-static void expect_refused(void* p) {
-  if (p != NULL) say("damage", "a block smaller than asked for at ", p);
-}
-FAULT(calloc_overflow) {
-  next(last());
-  void* const p = calloc_of(SIZE_MAX / size + 2, size);
-  void* const q = reallocarray_of(last(), SIZE_MAX / size + 2, size);
-  back();
-  expect_refused(p);
-  expect_refused(q);
-  if (p == NULL && q == NULL) say("harmless", "refused", NULL);
-}
-FAULT(size_overflow) {
-  next(last());
-  void* const p = malloc_of(SIZE_MAX - size);
-  void* const q = realloc_of(last(), SIZE_MAX - 16);
-  void* const r = aligned_alloc_of(4096, SIZE_MAX - 4095);
-  back();
-  expect_refused(p);
-  expect_refused(q);
-  expect_refused(r);
-  if (p == NULL && q == NULL && r == NULL) say("harmless", "refused", NULL);
-}
-
 // No fault: the runner expects silence, so what it hears elsewhere comes of the fault.
 FAULT(none) {
   next(last());
@@ -595,17 +451,22 @@ FAULT(none) {
 }
 
 int main(int count, char** arguments) {
-  if (count == 3) {
-    size = strtoul(arguments[2], NULL, 10);
-    const struct fault* f = size != 0 ? faults : NULL;
-    while (f != NULL && strcmp(f->name, arguments[1]) != 0) f = f->next;
-    if (f != NULL) {
+  if (count == 4) {
+    const struct component* c = components;
+    while (c->name != NULL && strcmp(c->name, arguments[1]) != 0) ++c;
+    const struct fault* f = faults;
+    while (f != NULL && strcmp(f->name, arguments[2]) != 0) f = f->next;
+    size = strtoul(arguments[3], NULL, 10);
+    if (c->name != NULL && f != NULL && size != 0) {
+      of = c;
       begin();
       f->commit();
       if (f->commit != free_stack) go_on();
       return 0;
     }
   }
-  for (const struct fault* f = faults; f != NULL; f = f->next) puts(f->name);
+  for (const struct component* c = components; c->name != NULL; ++c)
+    printf("component %s\n", c->name);
+  for (const struct fault* f = faults; f != NULL; f = f->next) printf("fault %s\n", f->name);
   return 2;
 }
