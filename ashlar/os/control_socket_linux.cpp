@@ -294,7 +294,8 @@ int wait_ms(const client* clients) noexcept {
   return until <= now ? 0 : static_cast<int>((until - now) / 1'000'000 + 1);
 }
 
-constexpr const char* too_long = "the path is too long for a socket: 106 bytes are the most";
+constexpr const char* too_long = "the path is too long for a socket: 94 bytes are the most";
+static_assert(control_socket::path_bytes_max == 94);
 
 }  // namespace
 
@@ -333,16 +334,18 @@ control_socket::opening control_socket::choose_path(const control_place& at) noe
 
 control_socket::opening control_socket::listen_at_name() noexcept {
   // The socket has another name until it listens, so nobody finds one that refuses its clients.
+  // It is the thread's own, and of the kind that remove_left_over finds.
   char before[path_max];
   text_writer text(before, sizeof before);
-  text << path_ << "~";
-  if (text.size() == sizeof before) return {ENAMETOOLONG, too_long};
+  text << std::string_view(path_, static_cast<std::size_t>(std::strrchr(path_, '/') + 1 - path_))
+       << static_cast<std::size_t>(thread_.load(std::memory_order_relaxed)) << protocol::name_end
+       << "~";
   before[text.size()] = '\0';
-  ::unlink(before);
+  struct stat own{};
+  if (look_at(before, own) && S_ISSOCK(own.st_mode)) ::unlink(before);
   const sockaddr_un address = address_of(before);
   if (::bind(listener_, as_address(address), sizeof address) != 0)
     return {errno, describe_error(errno)};
-  struct stat own{};
   opening result;
   if (::listen(listener_, 64) != 0 || !look_at(before, own))
     result = {errno, describe_error(errno)};

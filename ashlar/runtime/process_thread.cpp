@@ -1,5 +1,6 @@
 // runtime/process_thread.cpp: the process heap's threads coming and going, forks, start and end.
 // Layer: runtime.
+#include <atomic>
 #include <utility>
 
 #include <ashlar/core/config.hpp>
@@ -105,6 +106,25 @@ namespace {
 
 using cache = process_heap::cache;
 
+/// Effects: does what was noted, unless another thread forks. A thread that has noted something
+/// calls it, since the fork may have been done with the list before; and a thread that has forked,
+/// since the other may have found the gate still closed. One of them sees what the other did.
+void settle_late() noexcept {
+  if (reserve.is_in_use_here()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (const visit here; here.is_inside()) settle_noted();
+}
+
+}  // namespace
+
+void free_after_fork(void* block, const char* call) noexcept {
+  if (gate.is_lost()) return;
+  reserve.free_later(block, call);
+  settle_late();
+}
+
+namespace {
+
 // ---- threads ------------------------------------------------------------------------------------
 
 void end_thread(void* own) noexcept {
@@ -118,10 +138,12 @@ void end_thread(void* own) noexcept {
   // If it is detached later, the next thread with this one's memory must not take it for a cache of
   // its own.
   owner_part::of(*static_cast<cache*>(own)).thread.store(nullptr, std::memory_order_relaxed);
-  if (const visit here; here.is_inside())
+  if (const visit here; here.is_inside()) {
     the_heap.detach(static_cast<cache*>(own));
-  else
+  } else {
     reserve.detach_later(static_cast<cache*>(own));
+    settle_late();
+  }
   the_background.note_free();
   const bool was_seen = the_last_thread.is_seen(&self);
   if (was_seen) the_last_thread.see(nullptr);
@@ -193,6 +215,7 @@ void after_fork_in_parent() noexcept {
   // handler has interrupted one of the heaps, which may have locks, the next fork or trim does it.
   if (self.pass.depth == 0 && !reserve.is_in_use_here() && !gate.is_lost()) settle_noted();
   gate.open();
+  settle_late();
 }
 void after_fork_in_child() noexcept {
   os::note_fork_child();

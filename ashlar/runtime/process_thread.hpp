@@ -93,9 +93,7 @@ class look {
 }
 /// Effects: a block of the heap is freed after what keeps the thread out: a fork, or the handler
 /// that it is in; then at the next fork or trim. In a child whose heap is lost there is no later.
-inline void free_after_fork(void* block, const char* call) noexcept {
-  if (!gate.is_lost()) reserve.free_later(block, call);
-}
+void free_after_fork(void* block, const char* call) noexcept;
 
 /// Returns: this thread's cache, attached now if it has none; null when it has to do without.
 /// Requires: the thread is inside.
