@@ -27,7 +27,7 @@ void* counted(void* block) noexcept {
 ASHLAR_COLD void* allocate_missed(std::size_t size) noexcept {
   return counted(c_rules::allocate_missed(size, "xmalloc"));
 }
-// Its name is what a sanitizer tells of who freed a block: xfree ends with a jump to here.
+// xfree ends with a jump to here, so a sanitizer names this function as the one that freed a block.
 ASHLAR_COLD void xfree_missed(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   const class_index c = runtime::counted_class(block);

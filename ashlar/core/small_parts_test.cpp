@@ -227,7 +227,7 @@ std::string frames_of(const std::string& trace) {
 TEST(TraceRecorder, WritesTheSameBytesOnEveryProcessor) {
   const std::string trace = recorded();
   EXPECT_EQ(trace.substr(0, 12), std::string("\x89"
-                                             "ATR\r\n\x1a\n\x06\0\0\0",
+                                             "ATR\r\n\x1a\n\x07\0\0\0",
                                              12));
   EXPECT_EQ(
       frames_of(trace),

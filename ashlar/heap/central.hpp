@@ -4,10 +4,12 @@
 //   thread caches <- batches -> stashes (stacks of addresses) <- bits -> slabs <- runs -> page heap
 //
 // Blocks that come back wait in a stash and leave it as they came, whole batches by one memcpy: a
-// producer and a consumer never touch a bitmap. Only what the stashes cannot hold is sorted back
-// into its slabs. There are two stashes, and each cache has a side: it uses that stash first. Else
-// threads that work at once would get each other's blocks, whose lines are in another processor. Slabs with free blocks stand in lists by fullness. The fullest serves first, so that
-// the emptier ones may become empty and leave. Free pages of the others leave alone.
+// producer and a consumer never touch a bitmap. Only what the stash cannot hold is sorted back into
+// its slabs. There are two stashes, and each cache has a side: it uses that stash first. Else
+// threads that work at once would get each other's blocks, whose lines are in another processor.
+//
+// Slabs with free blocks stand in lists by fullness. The fullest serves first, so that the emptier
+// ones may become empty and leave. Free pages of the others leave alone.
 //
 // Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers), and
 // absent_pages_ == bits of `absent` in all slabs.
@@ -112,10 +114,10 @@ class central {
   }
 
   /// Effects: takes up to `count` blocks, from one stash or from slabs, and writes them to out[-1],
-  /// out[-2], ... Where keys
-  /// are in use, those that come from slabs get their marks and keys. Returns: how many; 0 when out
-  /// of memory, or when it would take growth and that is refused. A batch from slabs begins at
-  /// `start`, and is shorter when `left` is spent. A slab behind steady_slabs others is in memory.
+  /// out[-2], ... The stash of `side` comes first. Where keys are in use, blocks that come from
+  /// slabs get their marks and keys. Returns: how many; 0 when out of memory, or when it would take
+  /// growth and that is refused. A batch from slabs begins at `start`, and is shorter when `left`
+  /// is spent. A slab behind steady_slabs others is in memory.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
                                  work& left, batch_start start = batch_start::lowest_block,
                                  unsigned side = 0) noexcept {
@@ -141,10 +143,10 @@ class central {
     return got;
   }
 
-  /// Effects: takes blocks back: what fits into the stash of `side`, and then others until `left` is spent,
-  /// one at least. A fault naming `call` for an address that is no block in use of this class: at
-  /// once if it has to be sorted into its slab, else when it is. Where the process goes on after
-  /// it, that address is dropped. Returns: how many are dealt with, the first ones.
+  /// Effects: takes blocks back: what fits into the stash of `side`, then others until `left` is
+  /// spent, one at least. A fault naming `call` for an address that is no block in use of this
+  /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes on
+  /// after it, that address is dropped. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(pages& page_heap, void* const* blocks, std::size_t count,
                                  const char* call, work& left, unsigned side = 0) noexcept {
     misused_block bad;

@@ -60,7 +60,7 @@ class central_set {
   central_set(const central_set&) = delete;
   central_set& operator=(const central_set&) = delete;
 
-  /// Effects: each class has its central, whose stashes hold `stash_bytes` each at most; slabs that are
+  /// Effects: each class has its central, whose stashes hold `stash_bytes` each; slabs that are
   /// made when it has `steady_slabs` are put into memory. Returns: false when memory was refused;
   /// it may be called again then.
   [[nodiscard]] bool start(sealable<Space>& space, std::size_t stash_bytes,
@@ -105,14 +105,14 @@ class central_set {
   /// Effects: puts in memory what the stashes need to hold `bytes` of any class.
   [[nodiscard]] bool populate(sealable<Space>& space, std::size_t bytes) noexcept {
     std::size_t first = 0;
-    for (std::size_t i = 1; i < Classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
+    for (std::size_t i = central_type::sides; i < central_type::sides * Classes::count(); ++i) {
+      const auto c = static_cast<class_index>(i / central_type::sides);
       const std::size_t used = std::min(stash_capacity(c), bytes / Classes::block_size(c));
       const auto begin = align_down(first * sizeof(void*), page_size);
       const auto end = align_up((first + used) * sizeof(void*), page_size);
       if (end != begin && !space.populate(static_cast<char*>(stashes_) + begin, end - begin))
         return false;
-      first += central_type::sides * stash_capacity(c);
+      first += stash_capacity(c);
     }
     return true;
   }

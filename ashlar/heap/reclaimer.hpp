@@ -1,4 +1,4 @@
-// heap/reclaimer.hpp: why a block leaves its stash, and a free page the process: all reasons.
+// heap/reclaimer.hpp: why a block leaves a stash, and a free page the process: all reasons.
 // Layer: heap.
 //
 //   reason           who comes with it          what goes back                        at most
@@ -153,7 +153,7 @@ class reclaimer {
     return all.bytes + pages_.purge_all();
   }
 
-  /// Effects: the next step of a look: a class's stash is sorted back, or some runs are given back,
+  /// Effects: the next step of a look: a class's stashes are sorted back, or some runs are given back,
   /// or the free pages of some slabs. No lock is held afterwards. Returns: false when `look` has
   /// come to its end.
   bool step(reclaim_progress& look) noexcept {

@@ -63,8 +63,11 @@ class control_socket {
   /// Returns: the path that `open` has tried last.
   [[nodiscard]] const char* path() const noexcept { return path_; }
 
+  /// What a path may have. A socket's address has 107; the name before may be longer than the last.
+  static constexpr std::size_t path_bytes_max = 94;
+
  private:
-  static constexpr std::size_t path_max = 108;  // a socket's address has no more
+  static constexpr std::size_t path_max = 108;  // of an address, with the null character
 
   [[nodiscard]] opening choose_path(const control_place& at) noexcept;
   [[nodiscard]] opening listen_at_name() noexcept;

@@ -301,7 +301,7 @@ static_assert(control_socket::path_bytes_max == 94);
 
 control_socket::opening control_socket::choose_path(const control_place& at) noexcept {
   const auto put = [this](const char* pattern) {
-    return expand_path(pattern, path_, sizeof path_) ? 0 : ENAMETOOLONG;
+    return expand_path(pattern, path_, path_bytes_max + 1) ? 0 : ENAMETOOLONG;
   };
   if (at.pattern != nullptr) {
     char with_number[path_max];

@@ -8,6 +8,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/control_socket.hpp>
 #include <ashlar/os/last_words.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
@@ -101,7 +102,7 @@ const char* read_control(char** environment) noexcept {
   if (os::has_more_rights())
     complain(name, where, "no socket in a process that changes its rights (set-user-ID)");
   else if (!is_control_place(where))
-    complain(name, where, "1, 0 or a path, with a / in it, of at most 107 bytes");
+    complain(name, where, "1, 0 or a path, with a / in it, of at most 94 bytes");
   else
     return where;
   return nullptr;
@@ -161,9 +162,8 @@ bool parse_bytes(const char* text, std::uint64_t& value) noexcept {
 }
 
 bool is_control_place(const char* where) noexcept {
-  constexpr std::size_t socket_path_max = 108;
-  return std::strcmp(where, "1") == 0 ||
-         (std::strchr(where, '/') != nullptr && std::strlen(where) < socket_path_max);
+  return std::strcmp(where, "1") == 0 || (std::strchr(where, '/') != nullptr &&
+                                          std::strlen(where) <= os::control_socket::path_bytes_max);
 }
 
 const char* find_setting(char** environment, const char* name) noexcept {

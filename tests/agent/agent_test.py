@@ -325,7 +325,8 @@ class AgentTest(CommandTest):
         with concurrent.futures.ThreadPoolExecutor() as beside:
             recorded = beside.submit(self.record, service.pid, 3)
             self.assertTrue(wait_until(lambda: len(os.listdir(self.path("ashlar"))) == 2))
-            time.sleep(0.2)
+            self.assertTrue(wait_until(lambda: "libashlar-record" in read(f"/proc/{service.pid}/maps")))
+            time.sleep(0.5)
             service.ask("lose 50")
             response, body = self.record(service.pid, 1)
             self.assertEqual((response.status, body), (409, b"it is being recorded already\n"))

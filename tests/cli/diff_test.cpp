@@ -257,7 +257,7 @@ TEST_F(Diff, WithoutStacksItTellsTheSumAndHowToGetThem) {
   write("a.atrace", text_trace("shop").holds(0, 10, 100));
   write("b.atrace", text_trace("shop").holds(0, 10, 200));
   const ended result = command({"diff", "a.atrace", "b.atrace"});
-  has(result.err, "a.atrace has no calls: ashlar record records them\n");
+  has(result.err, "a.atrace has no calls: record it without --no-stacks\n");
   has(result.out, "  +1000 B at the peak, from 1000 B to 2.0 KiB\n");
   has(result.out, "      calls that were not recorded\n");
 }

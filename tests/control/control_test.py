@@ -380,7 +380,7 @@ class ControlTest(CommandTest):
         write(file, "kept")
         for value, why in ((file, "no socket: name another path"), ("/nowhere/at/all", "there is no such folder"),
                            ("yes", "is ignored: expected 1, 0 or a path"), ("/" + 200 * "x", "is ignored: expected"),
-                           ("/" + 104 * "x" + "%p", "too long for a socket")):
+                           ("/" + 91 * "x" + "%p", "too long for a socket")):
             one = self.service(control=value)
             self.assertEqual(one.ask("keep 10"), "kept")
             self.assertIn(why, one.stderr.readline())

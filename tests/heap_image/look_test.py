@@ -165,7 +165,8 @@ class CoreBytes:
     OF_RUN = OF_RANGE + 6 * 8 + 9 * 16
 
     OF_CENTRAL = OF_RUN + (7 + 3 + 4) * 8
-    OF_CACHE = OF_CENTRAL + 3 * 8
+    OF_STASH = OF_CENTRAL + 8
+    OF_CACHE = OF_STASH + 3 * 8
 
     def first_range(self):
         return self.word(self.HEAP, "Q") + self.part(self.OF_HEAP + 3 * 8)
@@ -692,7 +693,8 @@ class BrokenHeaps(LookTest):
     def test_stash(self):
         central = (self.core.word(self.core.HEAP, "Q") + self.core.part(self.core.OF_HEAP + 7 * 8) +
                    3 * self.core.word(self.core.RUN_BYTES + 8))
-        self.core.change(central + self.core.part(self.core.OF_CENTRAL + 8), 1 << 50, 8)
+        stash = central + self.core.part(self.core.OF_CENTRAL)
+        self.core.change(stash + self.core.part(self.core.OF_STASH + 8), 1 << 50, 8)
         self.broken("the stash of blocks of 48 bytes has 1125899906842624 of them", 0)
 
     def test_table_of_runs(self):

@@ -140,7 +140,7 @@ TEST_F(Export, WhatCannotBeExportedIsNamed) {
   record({"--no-stacks"});
   done({"export", "run.atrace", "-o", "run.pb"}, 2);
   EXPECT_EQ(said("err"),
-            "ashlar: 'run.atrace' has no calls to export: ashlar record records them\n");
+            "ashlar: 'run.atrace' has no calls to export: record it without --no-stacks\n");
   EXPECT_FALSE(fs::exists(path("run.pb")));
   done({"export", "run.atrace", "-o", "run.atrace"}, 2);
 }
@@ -292,7 +292,7 @@ TEST_F(Symbols, WhatIsNoTraceOrHasNoCallsIsRefusedAndStays) {
   write_file(path("empty"), "");
   fs::create_directory(path("folder"));
   for (const auto& [file, told] : std::vector<std::pair<std::string, std::string>>{
-           {"plain.atrace", "'plain.atrace' has no calls to name: ashlar record"},
+           {"plain.atrace", "'plain.atrace' has no calls to name: record it without --no-stacks"},
            {"damaged.atrace", "damaged.atrace: at byte "},
            {"text.txt", "text.txt: at byte 0: this is no trace of ashlar's"},
            {"empty", "empty: at byte 0: the file is empty"},

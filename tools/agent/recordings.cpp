@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds answer_time(10'000), pause(100), file_time(2000);
+// All of a recording is shorter than a connection may be (connection_watch.hpp).
+constexpr milliseconds answer_time(6'000), pause(100), file_time(2000);
 
 control::answer refused(std::string why) {
   return {.how = control::outcome::refused, .text = std::move(why), .from = 0};
@@ -79,7 +80,8 @@ std::optional<control::answer> recordings::make(const process_figures& of,
   const std::string name = fmt::format("{}.atrace", pid);
   const files::open_file folder(
       ::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  ::unlinkat(folder.descriptor(), name.c_str(), 0);  // of one that nobody waited for
+  ::unlinkat(folder.descriptor(), name.c_str(), 0);             // of one that nobody waited for
+  const std::uint64_t left_over = bytes_until_now(path, name);  // of a recorder that was killed
   control::answer begun = ask(fmt::format("record start {}{}{}", library_,
                                           control_protocol::between_paths, (path / name).string()),
                               answer_time);
@@ -87,7 +89,7 @@ std::optional<control::answer> recordings::make(const process_figures& of,
   const bool has_begun = begun.how == control::outcome::done;
   const auto end = steady_clock::now() + duration;
   while (has_begun && steady_clock::now() < end && !must_end.load() &&
-         bytes_until_now(path, name) < enough_bytes)
+         bytes_until_now(path, name) < left_over + enough_bytes)
     std::this_thread::sleep_for(pause);
   // One that is silent is told, too: it may begin when it runs again.
   static_cast<void>(ask("record stop " + library_, has_begun ? answer_time : pause));

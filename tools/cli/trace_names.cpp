@@ -47,7 +47,8 @@ void put_names_into(const std::string& path, const std::string& output) {
     files.prepare(replaces ? "TRACE" : "-o", output, replaces);
     const auto reader = open_trace(path);
     if (reader->stacks().empty())
-      throw input_error(fmt::format("'{}' has no calls to name: ashlar record records them", path));
+      throw input_error(
+          fmt::format("'{}' has no calls to name: record it without --no-stacks", path));
     trace::call_names names(*reader);
     const trace::found_names found = find_names(path, *reader, names);
     const bool is_same = replaces && found.names == reader->names();

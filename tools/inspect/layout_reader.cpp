@@ -20,7 +20,7 @@ bool is_sound(const heap_image& l) {
   const auto fits = [](std::uint32_t bytes) { return bytes != 0 && bytes < 1u << 24; };
   return l.page_shift >= 12 && l.page_shift <= 24 && l.mark_shift_min < 16 && l.class_max <= 256 &&
          fits(l.cache_bytes) && fits(l.range_bytes) && fits(l.run_bytes) && fits(l.shape_bytes) &&
-         fits(l.central_bytes) && fits(l.stash_bytes) && l.stashes != 0 && l.stashes <= 256;
+         fits(l.central_bytes) && fits(l.stash_bytes) && l.stashes != 0 && l.stashes <= 8;
 }
 bool is_sound(const watch_image& w) {
   const auto fits = [](std::uint32_t bytes) { return bytes != 0 && bytes < 1u << 24; };

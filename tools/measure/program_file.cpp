@@ -83,10 +83,10 @@ std::optional<elf_kind> read_headers(std::istream& file, bool wide) {
     if (segment.p_type == PT_INTERP) {
       kind.has_interpreter = true;
       file.seekg(static_cast<std::streamoff>(segment.p_offset));
-      std::string loader;
-      std::getline(file, loader, '\0');
+      char loader[256] = {};
+      file.get(loader, sizeof loader, '\0');
       file.clear();
-      kind.of_musl = loader.find("/ld-musl-") != std::string::npos;
+      kind.of_musl = std::strstr(loader, "/ld-musl-") != nullptr;
     }
     if (segment.p_type == PT_NOTE && has_go_note(file, segment.p_offset)) kind.is_go = true;
   }

@@ -3,7 +3,7 @@
 //
 // Events are gathered into windows of few distinct sizes. Within one, only the intervals of the sizes that occur in it
 // are followed, and how far each one rises above what it was at the window's start; then the window is folded into the
-// table of all intervals once. docs/decisions/0016 has the cost.
+// table of all intervals once. docs/decisions/0014 has the cost.
 #pragma once
 
 #include <array>

@@ -242,7 +242,7 @@ void end_thread(void*) {
 void wait_for_look(void*) {
   if (!is_on() || the_process->generation == 0) return;
   // The recorder searches for pointers to blocks: behind this nothing is watched.
-  put_untouched_of_living();
+  if (!own_log.inside) put_untouched_of_living();  // as note_exit
   clear_stack_below();
   recording = false;
   trace::spool_process& own = the_spool->processes[the_process->index];

@@ -63,7 +63,8 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
   const bool is_known = look && look->failure.empty();
   std::unordered_map<std::uint32_t, std::uint64_t> lost;  // by stack
   if (is_known)
-    for (const trace::lost_blocks& each : look->lost) lost[each.stack] = each.bytes;
+    for (const trace::lost_blocks& each : look->lost)
+      lost[each.stack] = each.bytes;  // the last of a stack, as in summaries
   name_numbers numbers;
   stack_keys keys(names, numbers, [](const trace::named_call& call) { return call.text(); });
   std::unordered_map<stack_key, site> merged;

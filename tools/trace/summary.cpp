@@ -225,8 +225,10 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   all.looked_at_exit = from.look_at_exit();
   if (all.looked_at_exit)
     for (const lost_blocks& each : all.looked_at_exit->lost) {
-      all.stacks[each.stack].unreachable_blocks = each.blocks;
-      all.stacks[each.stack].unreachable_bytes = each.bytes;
+      // A frame that somebody changed may say more than there is, or name a stack twice.
+      stack_figures& of = all.stacks[each.stack];
+      of.unreachable_blocks = std::min(of.live_blocks, each.blocks);
+      of.unreachable_bytes = std::min(of.live_bytes, each.bytes);
     }
   return all;
 }

@@ -76,7 +76,7 @@ struct read_trace {
       fmt::print(stderr, "ashlar: warning: {}: {} events were lost, so its figures are too low\n",
                  path, format_count(summary.lost));
     if (summary.stacks.empty())
-      fmt::print(stderr, "ashlar: {} has no calls: ashlar record records them\n", path);
+      fmt::print(stderr, "ashlar: {} has no calls: record it without --no-stacks\n", path);
   }
   [[nodiscard]] sites::recording recording() { return {*reader, summary, names}; }
   [[nodiscard]] difference_report::side side(const std::string& path) const {

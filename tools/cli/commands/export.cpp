@@ -233,7 +233,7 @@ void write_call_stacks(const export_options& options, const std::string& trace,
                        trace::trace_reader& reader, const trace::byte_sink& to) {
   if (reader.stacks().empty())
     throw input_error(
-        fmt::format("'{}' has no calls to export: ashlar record records them", trace));
+        fmt::format("'{}' has no calls to export: record it without --no-stacks", trace));
   trace::call_names names(reader);
   if (options.format == "dhat") {
     write_dhat(reader, names, to);

@@ -70,7 +70,8 @@ program's is 0 and of a process more is listed than --fail-above, or it was not 
 
 constexpr const char* nobody_looked =
     "the process did not end by exit, or was recorded otherwise, so nobody looked for its pointers";
-constexpr const char* not_listed = "leaks --children was not asked for";
+constexpr const char* not_listed =
+    "the first process alone was looked at (leaks --children looks at all)";
 
 // What a process held.
 struct held_memory {
@@ -156,7 +157,7 @@ held_memory held_in(const std::string& path, const leak_options& options) {
                              blocks_text(bytes, blocks), format_count(all - sites.size()), all);
   else if (blocks != 0)
     held.text += fmt::format("  {} of calls that were not recorded{}\n", blocks_text(bytes, blocks),
-                             all == 0 ? " (ashlar record records them)" : "");
+                             all == 0 ? " (record without --no-stacks)" : "");
   if (tells_apart && listed.blocks != summary.live_blocks)
     held.text += fmt::format(
         "  {} that a pointer leads to (--all lists it)\n",

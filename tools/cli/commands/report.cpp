@@ -128,9 +128,9 @@ class finding_pass {
     return has_stacks_ ? pins_json(pins_, times_of_trace_, stacks_, names_of_) : nlohmann::json();
   }
   [[nodiscard]] std::string first_text(std::size_t rows) const {
-    return has_stacks_ ? render_first_findings(found_, times_, rows)
-                       : "\n  no call stacks, so no line can be named: ashlar record has them, but "
-                         "with --no-stacks\n";
+    return has_stacks_
+               ? render_first_findings(found_, times_, rows)
+               : "\n  no call stacks, so no line can be named: record without --no-stacks\n";
   }
   [[nodiscard]] std::string text(std::size_t rows) const {
     if (!has_stacks_) return {};

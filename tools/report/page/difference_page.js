@@ -72,7 +72,7 @@ function changesSection(section, data) {
       `innermost line in it. ${count(data.equal_call_sites)} did not change in any figure, and are in no sum. A column's heading sorts by it.`,
   );
   if (rows.every((row) => !row.site.name))
-    say(section, " The changes have no calls: ashlar record records them.");
+    say(section, " The changes have no calls: record it without --no-stacks.");
   let figure = comparedFigure(data);
   const [before, after, birthsBefore, birthsAfter] = [0, 1, 2, 3];
   const change = (row) => row.values[after] - row.values[before];
