@@ -48,7 +48,9 @@ TEST(Prefault, AfterItASealedHeapCallsTheSpaceForNothing) {
   cache* own = h->attach();
   ASSERT_TRUE(h->prefault(32 * mebibyte, 2, own));
   h->seal(true);
-  const std::uint64_t before = h->space().calls();
+  ashlar_stats s;
+  h->collect(s, own);
+  const std::uint64_t before = h->space().calls(), tables = s.total.metadata_bytes;
   EXPECT_EQ(use(*h, *own, 16 * mebibyte, 1), 0u);
   // Caches that were made beforehand serve new owners, and stay when these end.
   cache* second = h->attach();
@@ -64,6 +66,8 @@ TEST(Prefault, AfterItASealedHeapCallsTheSpaceForNothing) {
   for (const space_call kind : never) EXPECT_EQ(h->space().calls(kind), 0u);
   EXPECT_EQ(h->trim(), 0u);
   EXPECT_EQ(h->space().calls(), before);
+  h->collect(s, own);
+  EXPECT_EQ(s.total.metadata_bytes, tables) << "a stash or table was not in memory";
   h->audit();
 }
 
