@@ -64,7 +64,7 @@ TYPED_TEST(CheckedHeap, NullIsNoBlock) {
 
 TYPED_TEST(CheckedHeap, ASizedFreeGoesByTheLastSize) {
   TypeParam h(named_orders());
-  for (const std::size_t size : {101, 99, 5000}) {  // where it is, and moved
+  for (const std::size_t size : {101u, 99u, 5000u}) {  // where it is, and moved
     void* const p = h.try_reallocate(h.try_allocate(100), size);
     h.deallocate(p, size);
   }
