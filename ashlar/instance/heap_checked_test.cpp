@@ -192,7 +192,7 @@ TEST(CheckedHeapSource, MayBeAnotherCheckedHeap) {
   full_heap outer(named_orders(32 * mib));
   {
     heap<check::full<>, from_heap> inner(named_orders(16 * mib), from_heap{&outer});
-    for (const std::size_t size : {100, 40'000, 300'000}) {
+    for (const std::size_t size : {100u, 40'000u, 300'000u}) {
       void* const p = inner.try_reallocate(inner.try_allocate(size), 2 * size);
       std::memset(p, 1, 2 * size);
       inner.deallocate(p, 2 * size);
