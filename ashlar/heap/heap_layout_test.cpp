@@ -160,7 +160,7 @@ TEST(HeapLayout, LeadsToTheBlocksInUseAndToThoseThatRest) {
 
 TEST(HeapLayout, TheHeadSaysWhatItIs) {
   EXPECT_EQ(std::memcmp(image.magic, "ashlarh1", 8), 0);
-  EXPECT_EQ(image.version, 2u);
+  EXPECT_EQ(image.version, 3u);
   EXPECT_EQ(image.bytes, sizeof(heap_image));
   EXPECT_EQ(image.page_shift, detail::page_shift);
   EXPECT_EQ(image.class_max, class_count);

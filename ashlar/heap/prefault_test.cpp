@@ -136,7 +136,7 @@ TEST(Prefault, CostsLittleBesideItsBytes) {
     ASSERT_TRUE(h->prefault(bytes, 0, own));
     ashlar_stats s;
     h->collect(s, own);
-    EXPECT_LE(s.total.metadata_bytes, bytes / 100 * 16 + 6 * mebibyte) << bytes;
+    EXPECT_LE(s.total.metadata_bytes, bytes / 100 * 16 + 12 * mebibyte) << bytes;
   }
 }
 

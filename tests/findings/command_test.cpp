@@ -170,7 +170,7 @@ TEST_F(Findings, ACleanProgramHasNone) {
 TEST_F(Findings, WithoutStacksAndWithoutATraceOneLineSaysWhatHelps) {
   done({"record", "--no-stacks", "-o", "run.atrace", "--", "/bin/true"});
   done({"report", "--text", "run.atrace"});
-  has(first_screen(), "\n  no call stacks, so no line can be named: ashlar record has them");
+  has(first_screen(), "\n  no call stacks, so no line can be named: record without --no-stacks");
   done({"report", "--text", "/bin/true"}, 2);
   has(said("err"), "/bin/true");
   done({"report", "--text", "--json=nonesuch/found.json", "run.atrace"}, 2);

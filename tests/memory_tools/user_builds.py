@@ -55,6 +55,8 @@ def check(program, sanitizer):
     for mistake, lines in MISTAKES[sanitizer].items():
         told = run([program, mistake]).stderr
         for line in set(lines):
+            if line == "xfree" and "symbolizer!" in told:
+                continue  # this runtime has no names here
             # "0 bytes to the right of" is what older runtimes say.
             same = (line, line.replace("after", "to the right of"))
             if max(told.count(text) for text in same) < lines.count(line):
