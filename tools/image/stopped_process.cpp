@@ -285,6 +285,7 @@ void copy_pages(pid_t pid, const std::vector<address_range>& places, std::span<s
 process_copy copy_process(pid_t pid) {
   require_process(pid);
   const std::string tracer = status_of(pid, "TracerPid");
+  if (tracer.empty()) require_process(pid);  // it has ended since
   const bool held = tracer != "0" && is_held(pid);
   if (tracer != "0" && !held)
     fail(
