@@ -152,7 +152,8 @@ void remove_left_over(const char* own) noexcept {
   while (const dirent* const each = ::readdir(folder)) {
     char* end = nullptr;
     const long pid = std::strtol(each->d_name, &end, 10);
-    if (pid <= 0 || !std::string_view(end).starts_with(protocol::name_end)) continue;
+    if (pid <= 0 || std::strncmp(end, protocol::name_end, sizeof protocol::name_end - 1) != 0)
+      continue;
     text_writer name(path + folder_bytes, sizeof path - folder_bytes - 1);
     name << each->d_name;
     path[folder_bytes + name.size()] = '\0';

@@ -324,7 +324,7 @@ TEST(MemoryRows, NameTheRemedyOfTheRuntime) {
                                    {"node", "--max-old-space-size"},
                                    {"/usr/lib/gcc/x/12/cc1plus", "ggc-min-heapsize"},
                                    {"/usr/bin/java", "-Xmx"},
-                                   {"/opt/own", "--stacks"}})
+                                   {"/opt/own", "with stacks"}})
     EXPECT_NE(remedy(path).find(word), std::string::npos) << path << ": " << remedy(path);
 }
 

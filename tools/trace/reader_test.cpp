@@ -170,9 +170,9 @@ TEST(Reader, EmptyForeignAndNewerFilesAreRefusedByName) {
   EXPECT_TRUE(
       contains(fault_of("#!/bin/sh\necho no trace\n"), "a.atrace: at byte 0: this is no trace"));
   std::string newer = small_trace();
-  newer[8] = 7;
+  newer[8] = 8;
   EXPECT_TRUE(contains(fault_of(newer),
-                       "at byte 8: the trace has version 7, and this ashlar reads up to 6"));
+                       "at byte 8: the trace has version 8, and this ashlar reads up to 7"));
 }
 
 std::string fault_of_file(const std::string& path) {
