@@ -153,7 +153,7 @@ class reclaimer {
     return all.bytes + pages_.purge_all();
   }
 
-  /// Effects: the next step of a look: a class's stashes are sorted back, or some runs are given back,
+  /// Effects: the next step of a look: a class's stashes are sorted back, or some runs go back,
   /// or the free pages of some slabs. No lock is held afterwards. Returns: false when `look` has
   /// come to its end.
   bool step(reclaim_progress& look) noexcept {

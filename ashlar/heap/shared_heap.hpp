@@ -302,9 +302,11 @@ class shared_heap {
       const std::size_t bytes = reclaimer_.before_growth(cached, classes::shape(c).pages, left);
       count = left.turns_left(turn::block_taken,
                               std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count));
-      got = centrals_[c].take(pages_, out, count, growth::allowed, left);
+      got = centrals_[c].take(pages_, out, count, growth::allowed, left, batch_start::lowest_block,
+                              side);
       if (got == 0 && reclaimer_.sort_all(cached))
-        got = centrals_[c].take(pages_, out, count, growth::allowed, left);
+        got = centrals_[c].take(pages_, out, count, growth::allowed, left,
+                                batch_start::lowest_block, side);
       if (got == 0) return 0;
       left.spend<space_type>(turn::block_taken, got);
       reclaimer_.after_growth();
