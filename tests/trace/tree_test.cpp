@@ -183,7 +183,8 @@ TEST_F(Tree, WithoutANameTheFolderComesWithTheSecondProcess) {
   done({"record", "--", "/bin/sh", "-c", ASHLAR_TEST_LEAK ";" + calls + " many 100000; exit 3"}, 3);
   EXPECT_EQ(files(), (words{"run.atrace", "run.atree"}));
   const json most = called(index(), "known_calls").at(0);
-  has(said("err"), trace_of(most) + ": " + calls + " many 100000\n");
+  // Whatever the test's path is: what a screen does not hold of the line is cut.
+  has(said("err"), (trace_of(most) + ": " + calls).substr(0, 80));
   has(said("err"), "ashlar: next: ashlar report run.atree, or with --text");
   done({"record", "-o", "my.atrace", "--", "/bin/sh", "-c", calls + " calls; true"});
   EXPECT_EQ(files().size(), 4u) << "files beside each other, as they were named";
