@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What all commands have in common: names, typos, --json, "-", --force, colours, and what bad input is told.
 
-Each habit is tried on every command that can have it: the commands and options are those of --help, the old names those
-of the changelog's table. LINES and INPUTS say how a command is called; a command that neither has is an error.
+Each habit is tried on every command that can have it: the commands and options are those of --help.
+LINES and INPUTS say how a command is called; a command that neither has is an error.
 
-Run: habits_test.py COMMAND CHECKOUT SCRATCH_FOLDER LIBRARY, the latter empty where there is none to preload
+Run: habits_test.py COMMAND SCRATCH_FOLDER LIBRARY, the latter empty where there is none to preload
 """
 import json
 import os
@@ -76,19 +76,7 @@ def commands() -> dict[str, list[str]]:
     return found
 
 
-def old_names(checkout: pathlib.Path) -> list[tuple[str, str]]:
-    return re.findall(r"^\| `([a-z -]+)` \| `([a-z =-]+)` \|$", (checkout / "CHANGELOG.md").read_text(), re.MULTILINE)
-
-
-def try_names(all_options: dict[str, list[str]], checkout: pathlib.Path) -> None:
-    renamed = old_names(checkout)
-    expect(len(renamed) >= 12, "CHANGELOG.md", f"has {len(renamed)} old names")
-    for old, new in renamed:
-        value = ["bash"] if old in ("completion", "check --against") else []
-        done = ashlar(*old.split(), *value, "--help")
-        name = max((each for each in all_options if new.startswith(each)), key=len)
-        expect(done.returncode == 0 and done.stdout == ashlar("help", *name.split()).stdout, old, f"is not {name}", done)
-        expect(done.stderr.count("\n") == 1 and f"is 'ashlar {new}' now" in done.stderr, old, "does not say so", done)
+def try_names(all_options: dict[str, list[str]]) -> None:
     for name, options in all_options.items():
         words = name.split()
         if len(words) == 1:
@@ -196,7 +184,7 @@ def errors_on_terminal(**environment: str) -> str:
 
 
 def main() -> None:
-    checkout, folder = (pathlib.Path(word).resolve() for word in sys.argv[2:4])
+    folder = pathlib.Path(sys.argv[2]).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     os.chdir(folder)
@@ -211,8 +199,8 @@ def main() -> None:
         done = ashlar(*line.split())
         expect(done.returncode == 0, line, "fails", done)
     all_options = commands()
-    try_names(all_options, checkout)
-    try_files(all_options, bool(sys.argv[4]))
+    try_names(all_options)
+    try_files(all_options, bool(sys.argv[3]))
     try_formats()
     try_inputs()
     expect("\x1b[" in errors_on_terminal() and "\x1b[" not in errors_on_terminal(NO_COLOR="1") + errors_on_terminal(TERM="dumb")

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -344,8 +343,8 @@ command_description command::description() const {
       fmt::format("{} {}", parser_.get_parent()->get_name(), shown_name(text_.name)));
 }
 
-command_parser::command_parser(const command_text& tool, std::span<const command_alias> aliases)
-    : text_(tool), aliases_(aliases), app_(std::make_unique<CLI::App>(tool.summary, tool.name)) {
+command_parser::command_parser(const command_text& tool)
+    : text_(tool), app_(std::make_unique<CLI::App>(tool.summary, tool.name)) {
   app_->set_version_flag("--version", fmt::format("{} {}", tool.name, ASHLAR_CLI_VERSION),
                          "Print the version and exit");
   app_->set_help_flag("-h,--help", "Print this help and exit");
@@ -403,23 +402,6 @@ std::string command_parser::help(std::vector<std::string> command_words) const {
 }
 
 void command_parser::resolve(std::vector<std::string>& words) const {
-  if (words.empty()) return;
-  for (const command_alias& each : aliases_) {
-    const auto has_marker = [&](const std::string& word) {
-      return word.substr(0, word.find('=')) == each.marker;
-    };
-    if (words.front() != each.old_name ||
-        (*each.marker != 0 && std::ranges::none_of(words, has_marker)))
-      continue;
-    fmt::print(stderr, "ashlar: '{}' is 'ashlar {}' now; the old name goes with the next release\n",
-               *each.marker == 0 ? each.old_name : fmt::format("{} {}", each.old_name, each.marker),
-               each.new_words);
-    std::istringstream text(each.new_words);
-    const std::vector<std::string> now(std::istream_iterator<std::string>(text), {});
-    words.erase(words.begin());
-    words.insert(words.begin(), now.begin(), now.end());
-    break;
-  }
   if (words.size() < 2 || find(words[0] + "-" + words[1]) == nullptr) return;
   words[0] += "-" + words[1];
   words.erase(words.begin() + 1);

@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -49,14 +48,6 @@ struct command_text {
   const char* summary;  // its line in the list of commands
   const char* usage;    // the words behind the name
   const char* footer;   // of its --help: examples, exit status
-};
-
-// A name that a command had before: a line that begins with it, and has `marker` where that is not
-// empty, begins with the new words instead.
-struct command_alias {
-  const char* old_name;
-  const char* new_words;
-  const char* marker = "";
 };
 
 // An option or argument that a command has; each function says what else holds of it.
@@ -150,7 +141,7 @@ class command {
 
 class command_parser {
  public:
-  explicit command_parser(const command_text& tool, std::span<const command_alias> aliases = {});
+  explicit command_parser(const command_text& tool);
   ~command_parser();
   command_parser(const command_parser&) = delete;
   command_parser& operator=(const command_parser&) = delete;
@@ -176,14 +167,13 @@ class command_parser {
   [[nodiscard]] tool_description description() const;
 
  private:
-  // Effects: old names become the new ones, which standard error says; `tune verify` is one word.
+  // Effects: `tune verify` becomes one word.
   void resolve(std::vector<std::string>& words) const;
   [[nodiscard]] const CLI::App* find(const std::string& command_name) const;
   [[nodiscard]] std::string describe_extra_word() const;
   [[nodiscard]] std::string describe_unknown_command(const std::string& word) const;
 
   command_text text_;
-  std::span<const command_alias> aliases_;
   const char* group_ = "Commands";
   std::unique_ptr<CLI::App> app_;
   split_words line_;

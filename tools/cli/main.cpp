@@ -53,7 +53,7 @@ command_end with_whole_output(command_end end) {
 }
 
 command_end run(const std::vector<std::string>& words) {
-  command_parser parser(tool, old_names);
+  command_parser parser(tool);
   for (const command_row& each : all_commands) {
     parser.begin_group(each.group);
     each.add(parser);

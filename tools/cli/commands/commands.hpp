@@ -59,20 +59,6 @@ inline constexpr command_row all_commands[] = {{find_group, add_record},
                                                {other_group, add_export},
                                                {other_group, add_help}};
 
-// Names of release 0.1.0, until the next one. CHANGELOG.md has the same table.
-inline constexpr command_alias old_names[] = {{"stat", "report --text"},
-                                              {"findings", "report --text"},
-                                              {"core", "inspect"},
-                                              {"top", "ctl"},
-                                              {"summary", "compare --summary"},
-                                              {"verify", "tune verify"},
-                                              {"profile", "tune profile"},
-                                              {"merge", "tune profile"},
-                                              {"check", "tune check", "--against"},
-                                              {"dump", "export --format=text"},
-                                              {"symbols", "export --symbols"},
-                                              {"completion", "help --completion"}};
-
 // The options of commands that run in rounds, on several allocators.
 inline constexpr int most_rounds = 100'000;
 
