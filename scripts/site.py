@@ -156,7 +156,7 @@ def api_page() -> str:
         OUTPUT_DIRECTORY = {SOURCE}
         HTML_OUTPUT = api
         INPUT = ashlar
-        USE_MDFILE_AS_MAINPAGE = ashlar/core/README.md
+        USE_MDFILE_AS_MAINPAGE = ashlar/README.md
         WARN_LOGFILE = {SOURCE.parent}/site-api-warnings.txt
         """
     subprocess.run(["doxygen", "-"], cwd=ROOT, input=settings, text=True, check=True)

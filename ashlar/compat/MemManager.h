@@ -49,7 +49,7 @@ using mem_manager_pool =
 }  // namespace ashlar::compat
 
 /// Policies, in any order: exhaustion::*, a lock, check::*, counting::*, at_death::*, named<"...">,
-/// a page source (core/README.md).
+/// a page source (ashlar/README.md).
 template <class T, std::size_t MaxSize = 1000, class... Policies>
 class MemManager : public ashlar::compat::mem_manager_pool<T, Policies...> {
   static_assert(MaxSize > 0, "a pool without a slot");

@@ -36,7 +36,7 @@ namespace detail {
 template <class P>
 struct kind_of {
   static_assert(sizeof(P) == 0,
-                "this template argument is not a policy: see ashlar/core/README.md");
+                "this template argument is not a policy: see ashlar/README.md");
 };
 template <class P>
   requires requires { typename P::policy_kind; }

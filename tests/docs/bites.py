@@ -52,7 +52,7 @@ def run_check(page: str, drawing: str = DRAWING, files: dict[str, str] | None = 
             "CONTRIBUTING.md": "`ashlar/core`\n",
             "cmake/layers.txt": "ashlar/core:\n",
             "docs/architecture.md": "core\n",
-            "ashlar/core/README.md": "# core\n",
+            "ashlar/README.md": "## core\n",
             "CHANGELOG.md": "## Unreleased (0.3.0)\n## 0.2.0\n## 0.1.0\n",
             "docs/other.md": "# Two words\n",
             "examples/a.cpp": EXAMPLE,
@@ -121,8 +121,8 @@ def faults_of_check() -> list[str]:
         "a wide drawing": (DRAWING.replace("0 0 600", "0 0 800"), "on a phone"),
     }
     rooms = {
-        "a room without a README": ({"cmake/layers.txt": "ashlar/core:\nashlar/attic: core\n"},
-                                    "ashlar/attic has no README.md"),
+        "a room that no README tells of": ({"cmake/layers.txt": "ashlar/core:\nashlar/attic: core\n"},
+                                    "ashlar/README.md has no section on attic"),
         "a room to which nothing belongs": ({"CONTRIBUTING.md": ""}, "nothing is said to belong to `ashlar/core`"),
         "a room that the picture lacks": ({"docs/architecture.md": "a score\n"}, "no word of ashlar/core"),
     }
