@@ -35,8 +35,7 @@ namespace detail {
 
 template <class P>
 struct kind_of {
-  static_assert(sizeof(P) == 0,
-                "this template argument is not a policy: see ashlar/README.md");
+  static_assert(sizeof(P) == 0, "this template argument is not a policy: see ashlar/README.md");
 };
 template <class P>
   requires requires { typename P::policy_kind; }

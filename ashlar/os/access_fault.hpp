@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <ashlar/os/access_fault.hpp>
+
 namespace ashlar::os {
 
 enum class access_kind : std::uint8_t { unknown, read, write };
@@ -29,5 +31,13 @@ using access_watcher = void (*)(const access_fault&) noexcept;
 /// to the handler that was there before, or has its default effect. Returns: false when the system
 /// refused. Requires: called once.
 [[nodiscard]] bool watch_access_faults(access_watcher watcher) noexcept;
+
+// What a signal handler is told of the instruction that the signal
+// interrupted.
+// For access_fault_posix.cpp alone. One file per system implements it.
+
+/// Effects: stores the kind of the access and its instruction, as far as the machine tells.
+/// `context` is the third argument of the handler.
+void read_machine_context(const void* context, access_fault& fault) noexcept;
 
 }  // namespace ashlar::os

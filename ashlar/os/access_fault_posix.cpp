@@ -6,7 +6,6 @@
 #include <pthread.h>
 
 #include <ashlar/os/access_fault.hpp>
-#include <ashlar/os/machine_context.hpp>
 
 namespace ashlar::os {
 namespace {

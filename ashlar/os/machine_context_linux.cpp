@@ -1,4 +1,4 @@
-// os/machine_context_linux.cpp: os/machine_context.hpp on Linux.
+// os/machine_context_linux.cpp: read_machine_context of os/access_fault.hpp on Linux.
 // Layer: os.
 #include <csignal>
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 #include <ucontext.h>
 
-#include <ashlar/os/machine_context.hpp>
+#include <ashlar/os/access_fault.hpp>
 
 namespace ashlar::os {
 

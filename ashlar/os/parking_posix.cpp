@@ -1,15 +1,21 @@
-// os/parking_posix.cpp: os/parking.hpp, and at_fork of os/process.hpp, since a fork empties the
-// places first.
+// os/parking_posix.cpp: waiting on systems without a documented futex.
 // Layer: os.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 
+#include <ashlar/core/config.hpp>
+#include <ashlar/os/mutex.hpp>
 #include <ashlar/os/parking.hpp>
 #include <ashlar/os/process.hpp>
+#include <ashlar/os/sanitizer.hpp>
+#include <ashlar/os/service_thread.hpp>
 
 namespace ashlar::os {
+
+// ---- os/parking.hpp, and at_fork of os/process.hpp: a fork empties the places first
+
 namespace {
 
 constexpr std::size_t places_count = 16;
@@ -57,6 +63,45 @@ void at_fork(void (*before)() noexcept, void (*in_parent)() noexcept,
   // for.
   ::pthread_atfork(nullptr, nullptr, empty_places);
   ::pthread_atfork(before, in_parent, in_child);
+}
+
+// ---- os/mutex.hpp: a short spin, then a place to park
+
+namespace {
+constexpr int spins = 100;  // mutex_linux.cpp tells why
+}
+
+void mutex::lock_slow() noexcept {
+  for (int i = 0; i < spins; ++i) {
+    if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) {
+      tell_acquired(&state_);
+      return;
+    }
+    detail::cpu_relax();
+  }
+  // Who unlocks has to take the place before it wakes: so no unlock falls between the look and the
+  // sleep.
+  parking place(&state_);
+  while (state_.exchange(2, std::memory_order_acquire) != 0) place.wait(-1);
+  tell_acquired(&state_);
+}
+
+void mutex::wake_one() noexcept {
+  // All that wait there: some may wait for another word.
+  parking(&state_).wake_all();
+}
+
+// ---- the bell of os/service_thread.hpp
+
+void bell::wait(std::int64_t ms) noexcept {
+  if (rung_.exchange(0, std::memory_order_acquire) != 0) return;
+  parking place(&rung_);
+  if (rung_.load(std::memory_order_relaxed) == 0) place.wait(ms);
+  rung_.exchange(0, std::memory_order_acquire);
+}
+
+void bell::ring() noexcept {
+  if (rung_.exchange(1, std::memory_order_release) == 0) parking(&rung_).wake_all();
 }
 
 }  // namespace ashlar::os
