@@ -6,7 +6,7 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/json_text.hpp>
-#include <ashlar/check/leak_sites.hpp>
+#include <ashlar/check/heap_leaks.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/runtime/process_heap.hpp>

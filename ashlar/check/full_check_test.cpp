@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <ashlar/check/checked_blocks.hpp>
 #include <ashlar/check/full_check.hpp>
 #include <ashlar/check/misuse_report.hpp>
+#include <ashlar/check/watched_heap.hpp>
 
 namespace {
 

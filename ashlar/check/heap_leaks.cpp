@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <ashlar/check/heap_leaks.hpp>
-#include <ashlar/check/leak_sites.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/last_words.hpp>

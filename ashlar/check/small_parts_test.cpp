@@ -3,8 +3,8 @@
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/block_records.hpp>
-#include <ashlar/check/checked_blocks.hpp>
-#include <ashlar/check/zero_blocks.hpp>
+#include <ashlar/check/hardened_blocks.hpp>
+#include <ashlar/check/watched_heap.hpp>
 #include <ashlar/core/bits.hpp>
 
 namespace {

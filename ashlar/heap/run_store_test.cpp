@@ -3,7 +3,7 @@
 #include <tests/support/test_space.hpp>
 
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/run_bins.hpp>
+#include <ashlar/heap/free_runs.hpp>
 #include <ashlar/heap/run_store.hpp>
 
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <ashlar/check/hardened_blocks.hpp>
-#include <ashlar/check/zero_blocks.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/heap/copied_block.hpp>
