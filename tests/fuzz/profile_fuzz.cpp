@@ -8,7 +8,6 @@
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/bytes.hpp"
-#include "tools/trace/checksum.hpp"
 #include "tools/trace/error.hpp"
 
 using namespace ashlar::profiling;

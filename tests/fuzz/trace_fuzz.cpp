@@ -3,7 +3,7 @@
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 
-#include "tools/trace/checksum.hpp"
+#include "tools/trace/bytes.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/lifetimes.hpp"
 

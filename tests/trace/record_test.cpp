@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/trace/call_names.hpp"
 #include "tools/trace/lifetimes.hpp"
-#include "tools/trace/perf_map.hpp"
 #include "tools/trace/text.hpp"
 
 namespace {

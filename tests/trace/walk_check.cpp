@@ -11,7 +11,7 @@
 #include <ashlar/os/code_file.hpp>
 #include <ashlar/os/frame_walk.hpp>
 
-#include "tools/shim/call_frames.hpp"
+#include "tools/shim/stacks.hpp"
 
 namespace {
 

@@ -18,9 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/attach/borrowed_thread.hpp"
 #include "tools/attach/process_modules.hpp"
 #include "tools/attach/registers.hpp"
+#include "tools/attach/stopped_thread.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/process_status.hpp"
 #include "tools/image/process_status.hpp"

@@ -12,14 +12,42 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/command_description.hpp"
-
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
 namespace ashlar::cli {
+
+// ---- what a command line may say, as data: manual pages and completions are written from it
+
+// An option, or an argument, which has no name.
+struct option_description {
+  std::vector<std::string> names;    // "-o", "--output"
+  std::string value_name;            // "FILE"; empty: it has no value
+  std::vector<std::string> choices;  // the words that the value may be; empty: others, too
+  std::string help;
+  bool value_is_optional = false;  // "--stacks" or "--stacks=8"
+  bool is_repeated = false;        // an argument of which there may be several
+};
+
+struct command_description {
+  std::string name;     // "run"
+  std::string summary;  // its line in the list of commands
+  std::string usage;    // "ashlar run [OPTIONS] ...", perhaps several lines
+  std::string footer;   // paragraphs: free text, "Examples:", "Environment:", "Exit status:"
+  std::vector<option_description> options;
+  std::vector<option_description> arguments;
+  bool is_part = false;        // "tune-verify": it is in no list of commands
+  bool takes_program = false;  // what follows the options is a program and its words
+};
+
+struct tool_description {
+  command_description tool;  // its options are those of `ashlar` without a command
+  std::vector<command_description> commands;
+};
+
+// ---- the line
 
 // `ashlar run OPTIONS -- PROGRAM ARGS` and `ashlar run OPTIONS PROGRAM ARGS` mean the same. A "--"
 // behind the program's name is the program's own.

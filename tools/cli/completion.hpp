@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "tools/cli/command_description.hpp"
+#include "tools/cli/command_parser.hpp"
 
 namespace ashlar::cli {
 

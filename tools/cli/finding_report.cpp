@@ -15,7 +15,7 @@
 #include "tools/cli/text.hpp"
 #include "tools/files/text.hpp"
 #include "tools/findings/call_owner.hpp"
-#include "tools/findings/page_table.hpp"
+#include "tools/findings/page_use.hpp"
 #include "tools/findings/remedies.hpp"
 
 namespace ashlar::cli {

@@ -1,22 +1,41 @@
 // tools/cli/recorded_program.cpp. Layer: cli.
 #include "tools/cli/recorded_program.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <map>
+#include <string_view>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "tools/cli/drain_while_running.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/cli/trace_files.hpp"
+#include "tools/files/replaced_files.hpp"
+#include "tools/image/stopped_process.hpp"
+#include "tools/inspect/heap_reader.hpp"
+#include "tools/inspect/survey.hpp"
 #include "tools/measure/allocator_list.hpp"
 #include "tools/measure/program_file.hpp"
+#include "tools/profile/profile_builder.hpp"
+#include "tools/profile/profile_file.hpp"
+#include "tools/trace/lifetimes.hpp"
+#include "tools/trace/process_memory.hpp"
+#include "tools/trace/reachability.hpp"
+#include "tools/trace/reader.hpp"
 #include "tools/trace/spool.hpp"
 
 namespace ashlar::cli {
+
 namespace {
 
 // Python asks malloc for large objects only, unless this variable says otherwise.
@@ -104,6 +123,197 @@ int recorded_program::end(bool has_result, std::string_view missing,
                           const measure::child_outcome& outcome) const {
   if (has_result) return outcome.wait_status;
   return fail_beside(outcome.wait_status, fmt::format("no {}: {}", missing, why_nothing(outcome)));
+}
+
+namespace {
+
+// Returns: the descriptor that the process left to its writer; -1: this is none.
+int memory_from_process() {
+  const char* const given = std::getenv(trace::spool_variable);
+  constexpr std::string_view folder = "/proc/self/fd/";
+  if (given == nullptr || !std::string_view(given).starts_with(folder)) return -1;
+  return std::atoi(given + folder.size());
+}
+
+bool has_ended(int process) {
+  pollfd end{process, POLLIN, 0};
+  return ::poll(&end, 1, 0) > 0;
+}
+
+}  // namespace
+
+attached_program::attached_program(pid_t pid) : pid_(pid), given_memory_(memory_from_process()) {
+  if (given_memory_ < 0)
+    attached_ = std::make_unique<attach::attached_process>(pid, measure::find_record_library());
+  else
+    process_ = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+}
+
+attached_program::~attached_program() {
+  if (process_ >= 0) ::close(process_);
+}
+
+int attached_program::memory() const {
+  return attached_ != nullptr ? attached_->memory() : given_memory_;
+}
+
+bool attached_program::is_over(const trace::recorder& recorder) const {
+  if (attached_ != nullptr) return attached_->ends_within(0);
+  return recorder.is_stopped() || process_ < 0 || has_ended(process_);
+}
+
+attached_program::outcome attached_program::run(trace::recorder& recorder,
+                                                std::optional<std::chrono::seconds> longest) {
+  using clock = std::chrono::steady_clock;
+  recorder.set_program(static_cast<std::uint32_t>(pid_));
+  if (attached_ != nullptr) attached_->start();
+  const clock::time_point begin = clock::now();
+  drain_while_running drain(recorder);
+  outcome result;
+  while (!is_over(recorder) && !drain.has_failed()) {
+    if (watch_.fetch_pending() != 0) break;
+    if (longest && clock::now() - begin >= *longest) break;
+    std::this_thread::sleep_for(drain());
+  }
+  if (attached_ != nullptr) {
+    try {
+      result.goes_on = attached_->stop();
+    } catch (const std::exception& error) {
+      result.goes_on = true;
+      result.left = error.what();
+    }
+    result.pause_ms = attached_->pause_ms();
+  }
+  try {
+    drain.finish();
+  } catch (const std::exception& error) {
+    result.failure = error.what();
+  }
+  return result;
+}
+
+class profile_recording::process_profile final : public trace::stream_reader {
+ public:
+  process_profile(profile_recording& of, std::uint32_t pid, trace::event_source& from)
+      : of_(of),
+        pid_(pid),
+        path_(of.path_of(pid)),
+        steps_(from),
+        builder_(from.ticks_per_second()),
+        due_(clock::now() + of.each_) {}
+
+  void read() override {
+    for (trace::step s; steps_.next(s); has_news_ = true) builder_.take(s);
+    if (!has_news_ || clock::now() < due_) return;
+    profiling::profile now = builder_.snapshot();
+    now.unfinished_runs = now.runs;
+    of_.files_.replace(path_, profiling::encode(now));
+    has_news_ = false;
+    due_ = clock::now() + of_.each_;
+  }
+
+  void end() override {
+    const profiling::profile whole = builder_.snapshot();
+    std::string bytes = profiling::encode(whole);
+    of_.results_.push_back({path_, pid_, whole.births(), whole.deaths(), bytes.size()});
+    of_.files_.replace(path_, std::move(bytes));
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  profile_recording& of_;
+  std::uint32_t pid_;
+  std::string path_;
+  trace::lifetimes steps_;
+  profiling::profile_builder builder_;
+  clock::time_point due_;
+  bool has_news_ = false;  // since the last snapshot
+};
+
+profile_recording::profile_recording(std::string output, std::chrono::seconds each)
+    : output_(std::move(output)), each_(each) {
+  require_replaceable(output_, profiling::profile_magic, "profile");
+  // A folder that is not there, or a name that is too long, is found before the program runs.
+  files::replaced_files{}.prepare("-o", output_);
+  files::replaced_files{}.prepare("-o", path_for_process(output_, UINT32_MAX, 0));
+}
+
+profile_recording::~profile_recording() = default;
+
+std::unique_ptr<trace::stream_reader> profile_recording::open(std::uint32_t pid,
+                                                              trace::event_source& from) {
+  return std::make_unique<process_profile>(*this, pid, from);
+}
+
+// In weeks, a process may get the number of one that ended.
+std::string profile_recording::path_of(std::uint32_t pid) {
+  const std::string path =
+      free_path_for_process(output_, pid, program_pid_, profiling::profile_magic);
+  const std::uint32_t before = seen_[pid]++;
+  return before == 0 ? path : path_for_process(path, before + 1, 0);
+}
+
+std::string profile_recording::finish() {
+  std::string all;
+  for (const std::string& failure : files_.finish()) all += (all.empty() ? "" : "; ") + failure;
+  return all;
+}
+
+namespace {
+
+// Returns: where ashlar's heap has its own data in a process that runs on it. It has addresses of
+// blocks that are free, or were.
+std::vector<trace::address_range> data_of_heap(pid_t pid) {
+  const auto mappings = trace::mappings_of(pid).value_or(std::vector<trace::process_mapping>());
+  const bool is_on_ashlar = std::ranges::any_of(mappings, [](const trace::process_mapping& m) {
+    return m.path.find("/libashlar-malloc") != std::string::npos;
+  });
+  if (!is_on_ashlar) return {};
+  try {
+    return inspect::read_heaps(image::copy_process(pid).image).own;
+  } catch (const std::exception&) {
+    return {};  // another traces it, say: what the heap's own data leads to is then not told as lost
+  }
+}
+
+// The memory of a process that exits, without the data of its heap.
+class exiting_memory final : public trace::program_memory {
+ public:
+  explicit exiting_memory(const trace::exiting_process& process)
+      : pid_(static_cast<pid_t>(process.pid)), memory_(pid_, process.stack_begin) {}
+  std::vector<trace::address_range> places_of_pointers() override {
+    return inspect::places_of_roots(memory_.places_of_pointers(), data_of_heap(pid_));
+  }
+  trace::address_range data_of_c_library() override { return memory_.data_of_c_library(); }
+  std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override {
+    return memory_.read(address, to);
+  }
+
+ private:
+  pid_t pid_;
+  trace::process_memory memory_;
+};
+
+}  // namespace
+
+trace::exit_look search_at_exit(const trace::exiting_process& process, const std::string& trace,
+                                const std::function<void()>& sign) noexcept try {
+  trace::trace_reader reader(trace::open_file_source(trace));
+  const trace::block_map blocks = trace::blocks_at_end(reader, sign);
+  exiting_memory memory(process);
+  std::map<std::uint32_t, trace::lost_blocks> by_stack;
+  for (const trace::held_block& block : trace::find_unreachable(blocks, memory, sign)) {
+    trace::lost_blocks& lost = by_stack[block.stack];
+    lost.stack = block.stack;
+    ++lost.blocks;
+    lost.bytes += block.size;
+  }
+  trace::exit_look found;
+  for (const auto& [stack, lost] : by_stack) found.lost.push_back(lost);
+  return found;
+} catch (const std::exception& error) {
+  return {reason_of(error), {}};
 }
 
 }  // namespace ashlar::cli

@@ -2,17 +2,62 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
+#include "tools/attach/attached_process.hpp"
 #include "tools/files/files.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/measure/child_process.hpp"
+#include "tools/trace/file_recorder.hpp"
 #include "tools/trace/recorder.hpp"
+#include "tools/trace/stream_recorder.hpp"
 
 namespace ashlar::cli {
+
+// Takes what programs record while they run.
+
+// What cannot be written does not disturb the program: it is said when that has ended.
+class drain_while_running {
+ public:
+  explicit drain_while_running(trace::recorder& recorder) : recorder_(recorder) {}
+
+  // Returns: after how long the next time is due.
+  std::chrono::nanoseconds operator()() {
+    using std::chrono::milliseconds;
+    if (failure_ != nullptr) return milliseconds(1000);
+    try {
+      // As long as there is something, it is looked at once more soon; a program at rest is not
+      // woken for.
+      pause_ = recorder_.drain() != 0 ? milliseconds(1) : std::min(2 * pause_, milliseconds(20));
+    } catch (...) {
+      failure_ = std::current_exception();
+      recorder_.stop();
+    }
+    return pause_;
+  }
+  [[nodiscard]] bool has_failed() const { return failure_ != nullptr; }
+  // Throws: what made writing fail.
+  void finish() {
+    if (failure_ == nullptr) return recorder_.finish();
+    std::rethrow_exception(failure_);
+  }
+
+ private:
+  trace::recorder& recorder_;
+  std::chrono::milliseconds pause_{1};
+  std::exception_ptr failure_;
+};
 
 // What is to be run, and what that takes. It lives until all is written: signals are kept back as
 // long.
@@ -54,5 +99,88 @@ bool has_process(const Results& results, const measure::child_outcome& outcome) 
   return std::ranges::any_of(
       results, [&](const auto& r) { return r.pid == static_cast<std::uint32_t>(outcome.pid); });
 }
+
+// A process that ran already, with the recorder.
+
+// Signals are kept back while it lives: they end the recording, and what was recorded is written.
+class attached_program {
+ public:
+  // Effects: makes the process ready. Where the process itself began the recording, and runs this
+  // command as its writer, it is ready. Throws: command_error.
+  explicit attached_program(pid_t pid);
+  ~attached_program();
+  attached_program(const attached_program&) = delete;
+  attached_program& operator=(const attached_program&) = delete;
+
+  [[nodiscard]] int memory() const;
+  [[nodiscard]] bool is_writer_of_process() const { return attached_ == nullptr; }
+
+  struct outcome {
+    bool goes_on = false;  // the process does
+    double pause_ms = 0;   // the longest time for which one of its threads stood still
+    std::string failure;   // why there is not all that the process did; empty: there is
+    std::string left;      // why it is not as before; empty: it is, or has ended
+  };
+  // Effects: records the process until it ends, a signal arrives, or so long; then it goes on as
+  // before. Requires: the recorder has memory(). Throws: command_error: it cannot begin.
+  outcome run(trace::recorder& recorder, std::optional<std::chrono::seconds> longest);
+
+ private:
+  [[nodiscard]] bool is_over(const trace::recorder& recorder) const;
+
+  pid_t pid_;
+  int given_memory_ = -1;
+  int process_ = -1;  // its handle
+  measure::signal_watch watch_;
+  std::unique_ptr<attach::attached_process> attached_;
+};
+
+// The profile of a program and of those that it starts, while they run.
+
+// A process's profile is written every so often and at its end, each time in place of the one before. What is kept of a
+// process goes with it.
+class profile_recording {
+ public:
+  // Throws: command_error when there is something else, or nothing can be written there.
+  profile_recording(std::string output, std::chrono::seconds each);
+  profile_recording(const profile_recording&) = delete;
+  profile_recording& operator=(const profile_recording&) = delete;
+  ~profile_recording();
+
+  // The process whose profile has the output's own name. Requires: before the first open().
+  void begin(std::uint32_t program_pid) { program_pid_ = program_pid; }
+  // For stream_recorder.
+  std::unique_ptr<trace::stream_reader> open(std::uint32_t pid, trace::event_source& from);
+
+  struct result {
+    std::string path;
+    std::uint32_t pid = 0;
+    std::uint64_t births = 0;
+    std::uint64_t deaths = 0;
+    std::uint64_t bytes = 0;  // of the file
+  };
+  // Effects: waits until all is written. Returns: what could not be, and why; empty: all could.
+  std::string finish();
+  // Of each process that ended, in that order.
+  [[nodiscard]] const std::vector<result>& results() const { return results_; }
+
+ private:
+  class process_profile;
+  std::string path_of(std::uint32_t pid);
+
+  std::string output_;
+  std::chrono::seconds each_;
+  std::uint32_t program_pid_ = 0;
+  std::map<std::uint32_t, std::uint32_t> seen_;  // how many processes had this number
+  std::vector<result> results_;
+  files::background_files files_;
+};
+
+// What no pointer of a process leads to when it exits.
+
+// Returns: that of a process whose trace up to now is in `trace`.
+[[nodiscard]] trace::exit_look search_at_exit(const trace::exiting_process& process,
+                                              const std::string& trace,
+                                              const std::function<void()>& sign) noexcept;
 
 }  // namespace ashlar::cli

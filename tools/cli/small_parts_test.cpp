@@ -5,12 +5,9 @@
 #include <poll.h>
 #include <pty.h>
 
-#include "tools/cli/comparison_chart.hpp"
 #include "tools/cli/comparison_report.hpp"
 #include "tools/cli/fault_report.hpp"
-#include "tools/cli/process_files.hpp"
 #include "tools/cli/process_table.hpp"
-#include "tools/cli/progress_line.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"

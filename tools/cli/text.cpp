@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -220,6 +221,31 @@ std::string in_red(std::string_view text, std::FILE* to) {
 
 std::string_view dash(glyphs set) {
   return set == glyphs::utf8 ? "–" : "-";
+}
+
+progress_line::progress_line()
+    : shown_(::isatty(STDERR_FILENO) == 1),
+      next_(std::chrono::steady_clock::now() + std::chrono::milliseconds(333)) {}
+
+progress_line::~progress_line() {
+  clear();
+}
+
+void progress_line::clear() {
+  if (!written_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  written_ = false;
+}
+
+void progress_line::tell(std::string_view what, double share) {
+  if (share >= 1) return clear();
+  const auto now = std::chrono::steady_clock::now();
+  if (!shown_ || now < next_) return;
+  fmt::print(stderr, "\r\033[K{} {:.0f} %", what, share * 100);
+  std::fflush(stderr);
+  written_ = true;
+  next_ = now + std::chrono::milliseconds(100);
 }
 
 }  // namespace ashlar::cli

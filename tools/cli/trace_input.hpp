@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tools/cli/error.hpp"
-#include "tools/cli/progress_line.hpp"
+#include "tools/cli/text.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/reader.hpp"
 

@@ -8,7 +8,6 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
-#include "tools/files/background_files.hpp"
 #include "tools/files/error.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"

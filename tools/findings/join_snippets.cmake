@@ -41,7 +41,7 @@ endwhile()
 list(REMOVE_DUPLICATES names)
 
 file(WRITE "${OUTPUT}.part" "// Made by tools/findings/join_snippets.cmake from examples/findings.cpp.
-#include \"tools/findings/snippets.hpp\"
+#include \"tools/findings/remedies.hpp\"
 
 namespace ashlar::findings {
 namespace {

@@ -9,17 +9,117 @@
 // pinned bytes of all stacks add up to those of all pages.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "tools/findings/page_table.hpp"
-#include "tools/findings/run_course.hpp"
+#include "tools/trace/address_map.hpp"
 #include "tools/trace/lifetimes.hpp"
+#include "tools/trace/reader.hpp"
 
 namespace ashlar::findings {
+
+// Pages of 4 KiB by address, as small dense numbers.
+//   block   |......|   |...............|   |........ more than 128 KiB ........|
+//   page    | 0 | 1 | 2 | 3 | ...          | first |    not looked at   | last |
+// A large block is mostly a mapping of its own, and no other block lies in its inner pages. So a
+// block costs at most 33 pages, however large it is.
+
+inline constexpr std::uint64_t page_bytes = 4096;
+inline constexpr std::uint64_t large_for_pages = 128 * 1024;
+
+/// Returns: the bytes that a block takes up, where the allocator's own are not known: those of
+/// glibc's malloc.
+constexpr std::uint64_t bytes_taken(std::uint64_t size) {
+  // Without overflow: a damaged trace may say anything.
+  return (std::clamp<std::uint64_t>(size, 1, std::uint64_t{1} << 47) + 15) / 16 * 16;
+}
+
+/// Returns: an address with which no sum runs over.
+constexpr std::uint64_t plain_address(std::uint64_t address) {
+  return address & ((std::uint64_t{1} << 57) - 1);
+}
+
+/// Memory: an entry for each page in which a block ever began or ended, or that lay in a small one.
+class page_table {
+ public:
+  /// Returns: the page's index, 0, 1, ... in the order of first use.
+  std::uint32_t of(std::uint64_t number) {
+    if (last_ < numbers_.size() && numbers_[last_] == number) return last_;
+    const auto at = places_.find(number, [&](std::uint32_t i) { return numbers_[i] == number; });
+    last_ = at.slot;
+    if (at.slot == trace::address_map::none) {
+      last_ = static_cast<std::uint32_t>(numbers_.size());
+      places_.insert(at, number, last_);
+      numbers_.push_back(number);
+    }
+    return last_;
+  }
+  [[nodiscard]] std::size_t size() const { return numbers_.size(); }
+  [[nodiscard]] std::uint64_t number(std::uint32_t page) const { return numbers_[page]; }
+
+  /// Effects: calls `what(index, bytes)` for each page of a block and the block's bytes in it.
+  template <class What>
+  void for_each_page(std::uint64_t address, std::uint64_t taken, const What& what) {
+    const std::uint64_t end = address + taken;
+    const std::uint64_t first = address / page_bytes;
+    const std::uint64_t last = (end - 1) / page_bytes;
+    for (std::uint64_t number = first; number <= last; ++number) {
+      if (taken > large_for_pages && number == first + 1) number = last;
+      const std::uint64_t begin = std::max(address, number * page_bytes);
+      what(of(number),
+           static_cast<std::uint32_t>(std::min(end, (number + 1) * page_bytes) - begin));
+    }
+  }
+  /// Returns: pages of a block that are not looked at.
+  [[nodiscard]] static std::uint64_t inner_pages(std::uint64_t address, std::uint64_t taken) {
+    if (taken <= large_for_pages) return 0;
+    return (address + taken - 1) / page_bytes - address / page_bytes - 1;
+  }
+
+ private:
+  trace::address_map places_;
+  std::vector<std::uint64_t> numbers_;
+  std::uint32_t last_ = 0;
+};
+
+// How far a run is, in stretches.
+
+/// Cuts a run into stretches of one length, half by time and half by calls of the allocator: so a
+/// minute in which a service waits counts, and a million calls in a second do.
+class run_course {
+ public:
+  static constexpr std::size_t stretches = 50;
+
+  run_course(std::pair<std::uint64_t, std::uint64_t> times, std::uint64_t events)
+      : first_(times.first),
+        length_(static_cast<double>(times.second - std::min(times.first, times.second))),
+        events_(std::max<std::uint64_t>(events, 1)) {}
+  explicit run_course(const trace::trace_reader& of) : run_course(of.times(), of.events()) {}
+
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+
+  /// Returns: the stretch of the next step, which is at `time`. It never goes back.
+  std::size_t next(std::uint64_t time) {
+    const double by_calls = static_cast<double>(steps_++) / static_cast<double>(events_);
+    const double passed = time > first_ ? static_cast<double>(time - first_) : 0;
+    const double by_time = length_ > 0 ? passed / length_ : by_calls;
+    const auto at = static_cast<std::size_t>((by_calls + by_time) / 2 * stretches);
+    return now_ = std::clamp(at, now_, stretches - 1);
+  }
+
+ private:
+  std::uint64_t first_;
+  double length_;
+  std::uint64_t events_;
+  std::uint64_t steps_ = 0;
+  std::size_t now_ = 0;
+};
 
 /// The heap's pages at the end of a stretch of the run.
 struct page_moment {

@@ -5,7 +5,6 @@
 #include <tests/support/test_headers.hpp>
 
 #include "tools/findings/finder.hpp"
-#include "tools/findings/pin_replay.hpp"
 #include "tools/trace/trace_test_files.hpp"
 
 namespace ashlar::findings {

@@ -6,8 +6,6 @@
 #include <iterator>
 #include <string>
 
-#include "tools/findings/snippets.hpp"
-
 namespace ashlar::findings {
 namespace {
 

@@ -2,11 +2,21 @@
 // Layer: findings.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "tools/findings/finding.hpp"
 
 namespace ashlar::findings {
+
+// The lines of examples/findings.cpp that the command shows, as
+// join_snippets.cmake took them out.
+
+struct snippet {
+  std::string_view name;  ///< "growth_standard": the kind, and whose part it shows
+  std::string_view code;  ///< lines, without the last one's end
+};
+extern const std::span<const snippet> snippets;
 
 struct remedy {
   std::string_view name;      ///< of the kind, as JSON and docs/findings.md have it: "hot_loop"

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "tools/findings/call_owner.hpp"
-#include "tools/findings/rounding.hpp"
 
 namespace ashlar::findings {
 namespace {

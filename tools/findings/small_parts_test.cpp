@@ -3,8 +3,8 @@
 #include <tests/support/test_headers.hpp>
 
 #include "tools/findings/call_owner.hpp"
-#include "tools/findings/rising.hpp"
 #include "tools/findings/rules.hpp"
+#include "tools/findings/site_history.hpp"
 
 namespace ashlar::findings {
 namespace {

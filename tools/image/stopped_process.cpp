@@ -26,8 +26,8 @@
 
 #include "tools/files/process_status.hpp"
 #include "tools/image/interrupted_wait.hpp"
+#include "tools/image/memory_image.hpp"
 #include "tools/image/process_status.hpp"
-#include "tools/image/stack_pointer.hpp"
 #include "tools/trace/process_memory.hpp"
 
 namespace ashlar::image {

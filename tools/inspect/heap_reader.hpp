@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tools/image/memory_image.hpp"
-#include "tools/inspect/watch_reader.hpp"
+#include "tools/inspect/layout_reader.hpp"
 #include "tools/trace/reachability.hpp"
 
 namespace ashlar::inspect {

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "tools/files/error.hpp"
-#include "tools/measure/known_allocators.hpp"
 #include "tools/measure/program_file.hpp"
 
 namespace ashlar::measure {

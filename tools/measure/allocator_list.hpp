@@ -2,6 +2,7 @@
 // measure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,5 +62,16 @@ child_outcome run_preloaded(const std::string& library, const std::string& progr
 
 // This executable's path.
 std::string own_executable();
+
+// The other drop-in allocators that `ashlar compare` and
+// `ashlar replay` look for.
+// bench/peers/peers.json lists them, for the benchmarks too; the build makes the table of it.
+
+struct known_allocator {
+  std::string_view name;
+  std::span<const std::string_view> libraries;  // file names; the first that is found is taken
+};
+
+std::span<const known_allocator> known_allocators();
 
 }  // namespace ashlar::measure

@@ -1,4 +1,4 @@
-# Turns bench/peers/peers.json into the table of known_allocators.hpp:
+# Turns bench/peers/peers.json into the table of allocator_list.hpp:
 #   cmake -DPEERS=peers.json -DOUTPUT=known_allocators.cpp -P known_allocators.cmake
 # A peer with "compare" is in it, under the name there, with the libraries there or else the benchmarks' own.
 cmake_minimum_required(VERSION 3.25)
@@ -35,7 +35,7 @@ if(rows STREQUAL "")
   message(FATAL_ERROR "${PEERS}: no peer has \"compare\": the command would know no allocator")
 endif()
 file(WRITE "${OUTPUT}" "// Made of bench/peers/peers.json by known_allocators.cmake: do not edit.
-#include \"tools/measure/known_allocators.hpp\"
+#include \"tools/measure/allocator_list.hpp\"
 
 namespace ashlar::measure {
 namespace {

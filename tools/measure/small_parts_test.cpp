@@ -10,7 +10,6 @@
 #include "tools/measure/child_process.hpp"
 #include "tools/measure/comparison.hpp"
 #include "tools/measure/comparison_test_samples.hpp"
-#include "tools/measure/known_allocators.hpp"
 #include "tools/measure/program_file.hpp"
 #include "tools/measure/rounds.hpp"
 

@@ -10,9 +10,7 @@
 #include <fmt/format.h>
 
 #include "tools/profile/size_grid.hpp"
-#include "tools/profile/wide.hpp"
 #include "tools/trace/bytes.hpp"
-#include "tools/trace/checksum.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/format.hpp"
 

@@ -5,7 +5,6 @@
 #include "tools/profile/size_grid.hpp"
 #include "tools/profile/test_runs.hpp"
 #include "tools/trace/bytes.hpp"
-#include "tools/trace/checksum.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/trace_test_files.hpp"
 

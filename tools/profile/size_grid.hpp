@@ -21,6 +21,14 @@
 
 namespace ashlar::profiling {
 
+// Products of two 64-bit numbers.
+
+__extension__ using wide = unsigned __int128;
+
+[[nodiscard]] constexpr std::uint64_t at_most_64_bits(wide number) noexcept {
+  return number > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(number);
+}
+
 /// Another choice of sizes has another number.
 inline constexpr std::uint32_t grid_number = 1;
 

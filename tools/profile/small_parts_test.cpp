@@ -3,9 +3,8 @@
 
 #include <ashlar/heap/class_table.hpp>
 
-#include "tools/profile/heap_counter.hpp"
-#include "tools/profile/peak_counter.hpp"
 #include "tools/profile/profile.hpp"
+#include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/profile/size_grid.hpp"
 #include "tools/profile/test_runs.hpp"

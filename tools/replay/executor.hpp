@@ -5,8 +5,11 @@
 // No deadlock: the trace's order satisfies all of that, so the earliest operation that is not done can always be done.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include <sched.h>
@@ -14,9 +17,78 @@
 
 #include "tools/replay/run_result.hpp"
 #include "tools/replay/script.hpp"
-#include "tools/replay/stamp.hpp"
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 namespace ashlar::replay {
+
+// What is written into a block and is there when it dies.
+// Law: byte i of a block is byte i % 8 of its stamp; the first and the last 8 bytes are, the others where all are
+// touched. A stamp is of the slot and turn of the birth, so no two blocks that live at once have one.
+
+enum class touch : std::uint8_t { ends, all };
+
+inline std::uint64_t stamp_of(std::uint32_t slot, std::uint32_t turn) {
+  return (std::uint64_t{slot} << 32 | turn) * 0x9e3779b97f4a7c15u | 1;
+}
+
+namespace detail {
+
+// The stamp as the 8 bytes from `offset` on.
+inline std::uint64_t word_at(std::uint64_t stamp, std::uint64_t offset) {
+  return std::rotr(stamp, static_cast<int>(offset % 8 * 8));
+}
+inline std::uint64_t load(const unsigned char* from) {
+  std::uint64_t word;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+inline void store(unsigned char* to, std::uint64_t word) {
+  std::memcpy(to, &word, sizeof word);
+}
+
+}  // namespace detail
+
+inline void write_stamp(void* block, std::uint64_t size, std::uint64_t stamp, touch which) {
+  auto* const bytes = static_cast<unsigned char*>(block);
+  if (size < 8) {
+    for (std::uint64_t i = 0; i < size; ++i) bytes[i] = static_cast<unsigned char>(stamp >> 8 * i);
+    return;
+  }
+  if (which == touch::all)
+    for (std::uint64_t i = 0; i + 8 <= size; i += 8) detail::store(bytes + i, stamp);
+  detail::store(bytes, stamp);
+  detail::store(bytes + size - 8, detail::word_at(stamp, size));
+}
+
+/// Whether the first bytes, up to 8 and up to `size`, are the stamp's.
+inline bool begins_with_stamp(const void* block, std::uint64_t size, std::uint64_t stamp) {
+  const auto* const bytes = static_cast<const unsigned char*>(block);
+  if (size >= 8) return detail::load(bytes) == stamp;
+  bool same = true;
+  for (std::uint64_t i = 0; i < size; ++i)
+    same &= bytes[i] == static_cast<unsigned char>(stamp >> 8 * i);
+  return same;
+}
+
+inline bool has_stamp(const void* block, std::uint64_t size, std::uint64_t stamp, touch which) {
+  if (!begins_with_stamp(block, size, stamp)) return false;
+  if (size < 8) return true;
+  const auto* const bytes = static_cast<const unsigned char*>(block);
+  if (which == touch::all)
+    for (std::uint64_t i = 0; i + 8 <= size; i += 8)
+      if (detail::load(bytes + i) != stamp) return false;
+  return detail::load(bytes + size - 8) == detail::word_at(stamp, size);
+}
+
+inline bool is_zero(const void* block, std::uint64_t size, touch which) {
+  const auto* const bytes = static_cast<const unsigned char*>(block);
+  const std::uint64_t ends = which == touch::all || size < 16 ? size : 8;
+  for (std::uint64_t i = 0; i < ends; ++i)
+    if (bytes[i] != 0) return false;
+  return ends == size || detail::load(bytes + size - 8) == 0;
+}
 
 struct slot {
   void* block;
@@ -168,6 +240,119 @@ class script_thread_run {
   std::uint64_t done_ = 0;
   std::uint64_t resized_size_ = 0;
   bad_block bad_;
+};
+
+// ---- what a run looks at beside executing. Each is a policy of script_thread_run: time() calls the
+// allocator, born() and died() hear of every block.
+
+inline std::uint64_t steady_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// Nothing: for the time of the whole.
+struct no_observer {
+  template <class Call>
+  auto time(call, Call&& run) {
+    return run();
+  }
+  void born(const void*, std::uint64_t) {}
+  void died(const void*, std::uint64_t) {}
+};
+
+/// The processor's own counter where there is one: half as long to read as the system's clock.
+class tick_clock {
+ public:
+  /// Effects: compares with the system's clock for 20 ms.
+  void calibrate() {
+    const std::uint64_t from = steady_ns();
+    const std::uint64_t first = ticks();
+    while (steady_ns() - from < 20'000'000) {
+    }
+    const std::uint64_t ns = steady_ns() - from;
+    ns_per_tick_ = static_cast<double>(ns) / static_cast<double>(ticks() - first);
+  }
+  static std::uint64_t ticks() {
+#if defined(__x86_64__)
+    unsigned processor = 0;
+    return __rdtscp(&processor);
+#else
+    return steady_ns();
+#endif
+  }
+  [[nodiscard]] std::uint64_t ns(std::uint64_t tick_count) const {
+    return static_cast<std::uint64_t>(static_cast<double>(tick_count) * ns_per_tick_);
+  }
+
+ private:
+  double ns_per_tick_ = 1;
+};
+
+/// How long each call took, the clock's own time included.
+class latency_observer {
+ public:
+  latency_observer(const tick_clock& clock, std::array<latency_counts, call_count>& into)
+      : clock_(clock), into_(into) {}
+  template <class Call>
+  auto time(call which, Call&& run) {
+    const std::uint64_t begin = tick_clock::ticks();
+    if constexpr (std::is_void_v<decltype(run())>) {
+      run();
+      into_[static_cast<std::size_t>(which)].add(clock_.ns(tick_clock::ticks() - begin));
+    } else {
+      auto result = run();
+      into_[static_cast<std::size_t>(which)].add(clock_.ns(tick_clock::ticks() - begin));
+      return result;
+    }
+  }
+  void born(const void*, std::uint64_t) {}
+  void died(const void*, std::uint64_t) {}
+
+ private:
+  const tick_clock& clock_;
+  std::array<latency_counts, call_count>& into_;
+};
+
+/// The bytes asked for and the bytes that blocks have, together over all threads.
+struct slack_counts {
+  std::atomic<std::uint64_t> requested{0};
+  std::atomic<std::uint64_t> usable{0};
+  std::atomic<std::uint64_t> peak_requested{0};
+  std::atomic<std::uint64_t> usable_at_peak{0};
+};
+
+template <class Target>
+class slack_observer {
+ public:
+  slack_observer(Target& target, slack_counts& together, run_counts& own)
+      : target_(target), together_(together), own_(own) {}
+  template <class Call>
+  auto time(call, Call&& run) {
+    return run();
+  }
+  void born(const void* block, std::uint64_t size) {
+    const std::uint64_t usable = target_.usable_size(block);
+    own_.requested_bytes += size;
+    own_.usable_bytes += usable;
+    const std::uint64_t now_usable = together_.usable.fetch_add(usable) + usable;
+    const std::uint64_t now = together_.requested.fetch_add(size) + size;
+    // Between two threads that reach a peak at once the figures may mix, by a block of each.
+    if (now > together_.peak_requested.load(std::memory_order_relaxed)) {
+      together_.peak_requested.store(now, std::memory_order_relaxed);
+      together_.usable_at_peak.store(now_usable, std::memory_order_relaxed);
+    }
+  }
+  void died(const void* block, std::uint64_t size) {
+    together_.usable.fetch_sub(target_.usable_size(block));
+    together_.requested.fetch_sub(size);
+  }
+
+ private:
+  Target& target_;
+  slack_counts& together_;
+  run_counts& own_;
 };
 
 }  // namespace ashlar::replay

@@ -2,9 +2,9 @@
 
 #include <tests/support/test_headers.hpp>
 
+#include "tools/replay/executor.hpp"
 #include "tools/replay/pool_classes.hpp"
 #include "tools/replay/run_result.hpp"
-#include "tools/replay/stamp.hpp"
 
 namespace ashlar::replay {
 namespace {

@@ -16,7 +16,6 @@
 #include <pthread.h>
 
 #include "tools/replay/executor.hpp"
-#include "tools/replay/observers.hpp"
 #include "tools/replay/worker_process.hpp"
 
 namespace ashlar::replay {

@@ -3,7 +3,6 @@
 
 #include "tools/files/json.hpp"
 #include "tools/files/text.hpp"
-#include "tools/report/page_parts.hpp"
 
 namespace ashlar::report {
 

@@ -1,4 +1,4 @@
-# Joins the page's files into one C++ source: page_parts, declared in page_parts.hpp.
+# Joins the page's files into one C++ source: page_parts, declared in html_page.hpp.
 # Run by the build: cmake -DROOT=<checkout> -DOUTPUT=<file> -P join_page.cmake
 # In page/report.html a line `@include FILE@` (from the checkout's root) stands for that file, `@data@` for the data.
 cmake_minimum_required(VERSION 3.25)
@@ -12,7 +12,7 @@ function(append_part text)
 endfunction()
 
 file(WRITE "${OUTPUT}.part" "// Made by tools/report/join_page.cmake from tools/report/page.
-#include \"tools/report/page_parts.hpp\"
+#include \"tools/report/html_page.hpp\"
 
 namespace ashlar::report {
 namespace {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tools/report/call_counter.hpp"
+#include "tools/report/call_tree.hpp"
 #include "tools/trace/call_names.hpp"
 
 namespace ashlar::report {

@@ -7,7 +7,6 @@
 
 #include "tools/report/attachments.hpp"
 #include "tools/report/bins.hpp"
-#include "tools/report/class_set.hpp"
 #include "tools/report/counter_tracks.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/memory_rows.hpp"

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/trace/marked_counts.hpp"
+#include "tools/trace/step_counts.hpp"
 
 namespace ashlar::report {
 

@@ -11,10 +11,9 @@
 
 #include "tools/files/text.hpp"
 #include "tools/report/bins.hpp"
-#include "tools/report/call_counter.hpp"
+#include "tools/report/call_tree.hpp"
 #include "tools/report/memory_rows.hpp"
 #include "tools/report/timeline.hpp"
-#include "tools/trace/marked_counts.hpp"
 #include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
 

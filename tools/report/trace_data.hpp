@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "tools/report/attachments.hpp"
 #include "tools/report/call_tree.hpp"
-#include "tools/report/class_set.hpp"
 #include "tools/report/site_rows.hpp"
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/reader.hpp"

@@ -12,7 +12,6 @@
 #include "tools/shim/import_slots.hpp"
 #include "tools/shim/log.hpp"
 #include "tools/shim/next_allocator.hpp"
-#include "tools/shim/outer_call.hpp"
 #include "tools/shim/process_exit.hpp"
 
 #define ASHLAR_EXPORT [[gnu::visibility("default")]]

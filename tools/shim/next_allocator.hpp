@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "tools/shim/log.hpp"
+
 namespace ashlar::shim {
 
 /// The functions behind ours in the loader's order: the C library's, or those of a library that was preloaded behind us.
@@ -44,5 +46,23 @@ std::size_t boot_bytes_from(const void* block);
 
 /// Returns: the next definition of an operator, by its mangled name; null where there is none, as in a C program.
 void* find_operator(const char* mangled);
+
+// One call of the program's.
+
+/// While it lives, what the next allocator calls is its own affair.
+class outer_call {
+ public:
+  outer_call() : was_inside_(own_log.inside), recorded_(is_on() && !own_log.inside) {
+    own_log.inside = true;
+  }
+  ~outer_call() { own_log.inside = was_inside_; }
+  outer_call(const outer_call&) = delete;
+  outer_call& operator=(const outer_call&) = delete;
+  [[nodiscard]] bool is_recorded() const { return recorded_; }
+
+ private:
+  bool was_inside_;
+  bool recorded_;
+};
 
 }  // namespace ashlar::shim

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "tools/shim/next_allocator.hpp"
-#include "tools/shim/outer_call.hpp"
 
 // What the compiler refers to in functions that exceptions pass through; the program has it if it throws.
 __asm__(".weak __gxx_personality_v0, _Unwind_Resume");

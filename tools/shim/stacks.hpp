@@ -5,9 +5,24 @@
 
 #include <ashlar/os/loaded_module.hpp>
 
-#include "tools/shim/call_frames.hpp"
-
 namespace ashlar::shim {
+
+// The calls that led out of this library.
+// None of it allocates or waits for a lock, so that it may run in a signal's handler and in a forked child.
+
+inline constexpr std::uint32_t stack_depth_max = 64;
+
+struct call_frames {
+  const void* frames[stack_depth_max + 1];  // where each returns to, from the inside out
+  std::uint32_t depth = 0;
+  bool is_cut = false;  // there are more calls than were wanted
+};
+
+/// Effects: finds at most `depth` of them: by ashlar/os/frame_walk.hpp, and where its rules end, as below.
+void find_frames(call_frames& out, std::uint32_t depth);
+
+/// By the compiler's runtime, which reads a call's tables each time: some hundred nanoseconds a frame.
+void unwind_frames(call_frames& out, std::uint32_t depth);
 
 /// Which sequences have a number. Lock-free; a fixed table, of which only pages in use are in memory. A sequence is known by
 /// a hash of 64 bits: two that have the same one among a million are one chance in forty million.

@@ -3,6 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/trace/call_names.hpp"
@@ -10,6 +14,39 @@
 #include "tools/trace/summary.hpp"
 
 namespace ashlar::sites {
+
+// What a call is called in every build of a program.
+
+/// Files that are the same in two recordings: their names without folders, and their build ids.
+using equal_builds = std::set<std::pair<std::string, std::string>>;
+[[nodiscard]] equal_builds builds_in_both(const trace::trace_reader& before,
+                                          const trace::trace_reader& after);
+
+/// Names calls so that two recordings can be compared: by function and file, never by address or
+/// line. The file's folder and the version behind ".so" do not count, nor does the name of the
+/// program itself. Where the function is unknown, the name is the offset in the file if both
+/// recordings have the same build of it; otherwise it is the file alone.
+class comparable_names {
+ public:
+  comparable_names(const trace::trace_reader& of, equal_builds builds);
+  [[nodiscard]] std::string of(const trace::named_call& call) const;
+  /// Returns: the call as the name means it: where that is the file alone, an offset would mislead.
+  [[nodiscard]] trace::named_call shown(trace::named_call call) const;
+
+ private:
+  [[nodiscard]] bool counts_offset(const trace::named_call& call) const;
+
+  std::string program_;
+  std::map<std::string, std::string> build_ids_;  // by path
+  equal_builds builds_;
+};
+
+/// Returns: the function without what a compiler adds to the copies that it makes of it, as in
+/// "f.constprop.0" or "f(int) [clone .isra.0]".
+[[nodiscard]] std::string without_copy_mark(std::string function);
+
+/// Returns: "libc.so" of "/lib/libc.so.6".
+[[nodiscard]] std::string file_without_version(const std::string& path);
 
 /// Bytes or blocks of one figure.
 using measure = std::uint64_t trace::stack_figures::*;
@@ -59,7 +96,7 @@ struct recording {
 };
 
 /// Returns: how they differ, sorted by the change in `by`. Stacks are one call site where their
-/// functions and files are the same (comparable_names.hpp). Of a function that occurs several times
+/// functions and files are the same (above). Of a function that occurs several times
 /// in a stack only the innermost call counts, so the depth of a recursion does not matter. `depth`:
 /// only so many of the innermost functions count, and their calls are shown.
 [[nodiscard]] difference differ(const recording& before, const recording& after, measure by,

@@ -2,7 +2,6 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/sites/comparable_names.hpp"
 #include "tools/trace/trace_test_files.hpp"
 
 namespace ashlar::sites {

@@ -3,7 +3,6 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/sites/trend.hpp"
 #include "tools/trace/summary.hpp"
 #include "tools/trace/trace_test_files.hpp"
 

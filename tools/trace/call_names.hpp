@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,11 +14,33 @@
 
 #include "tools/trace/format.hpp"
 #include "tools/trace/known_places.hpp"
-#include "tools/trace/perf_map.hpp"
 #include "tools/trace/reader.hpp"
 #include "tools/trace/source_lines.hpp"
 
 namespace ashlar::trace {
+
+// The functions that a program made at run time, from the list that it wrote
+// for perf(1).
+
+/// Where a process writes its list, as `python3 -X perf` does.
+std::string perf_map_path(std::uint64_t pid);
+
+/// A line of the list is "begin bytes name", both numbers hexadecimal. A line that is none is left out.
+class perf_map {
+ public:
+  /// Reads nothing where there is no such file, or it belongs to another user that is not root.
+  explicit perf_map(const std::string& path);
+  /// Returns: the function whose code is there. Of Python's "py::function:file" it has the file, too.
+  /// A list has no lines. Empty: none.
+  [[nodiscard]] source_place at(std::uint64_t address) const;
+
+ private:
+  struct function {
+    std::uint64_t end = 0;
+    std::string name;
+  };
+  std::map<std::uint64_t, function> functions_;  // by begin; what was made there last
+};
 
 /// Returns: "std::vector::push_back" of "void std::vector<int>::push_back(int&&)": the name alone.
 [[nodiscard]] std::string short_name(std::string_view function);
@@ -59,7 +82,7 @@ struct named_call {
 
 /// Names return addresses: by the names that the trace has, and otherwise by the files that were
 /// mapped, if they are still what they were. A name in the trace that has no line gets one where the
-/// same build, by its build id, is at hand. Code made at run time is named by perf_map.hpp. Not
+/// same build, by its build id, is at hand. Code made at run time has a map of its names. Not
 /// thread-safe.
 class call_names {
  public:

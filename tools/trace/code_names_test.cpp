@@ -9,7 +9,6 @@
 #include "tools/trace/call_names.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/named_trace.hpp"
-#include "tools/trace/perf_map.hpp"
 #include "tools/trace/rust_names.hpp"
 #include "tools/trace/source_lines.hpp"
 #include "tools/trace/symbols.hpp"

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "tools/trace/checksum.hpp"
+#include "tools/trace/bytes.hpp"
 #include "tools/trace/frame_parts.hpp"
 
 namespace ashlar::trace {

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "tools/trace/bytes.hpp"
-#include "tools/trace/checksum.hpp"
 #include "tools/trace/compression.hpp"
 #include "tools/trace/frame.hpp"
 

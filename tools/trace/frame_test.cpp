@@ -2,7 +2,7 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/trace/checksum.hpp"
+#include "tools/trace/bytes.hpp"
 
 namespace ashlar::trace {
 namespace {

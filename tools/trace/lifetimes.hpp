@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tools/trace/address_map.hpp"
-#include "tools/trace/event_source.hpp"
+#include "tools/trace/event.hpp"
 #include "tools/trace/reader.hpp"  // where the events are from, mostly
 
 namespace ashlar::trace {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tools/trace/event_source.hpp"
+#include "tools/trace/event.hpp"
 
 namespace ashlar::trace {
 

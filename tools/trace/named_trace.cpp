@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "tools/trace/checksum.hpp"
+#include "tools/trace/bytes.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/frame.hpp"
 

@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tools/trace/event_source.hpp"
+#include "tools/trace/event.hpp"
 
 namespace ashlar::trace {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "tools/trace/checksum.hpp"
+#include "tools/trace/bytes.hpp"
 #include "tools/trace/error.hpp"
 
 namespace ashlar::trace {

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "tools/trace/lifetimes.hpp"
-#include "tools/trace/temporaries.hpp"
+#include "tools/trace/step_counts.hpp"
 
 namespace ashlar::trace {
 namespace {

@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tools/trace/held_over_time.hpp"
 #include "tools/trace/reader.hpp"
 #include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
@@ -32,7 +31,7 @@ struct stack_figures {
   std::uint64_t live_blocks = 0;  ///< at the end; so are the bytes
   std::uint64_t live_bytes = 0;
   std::uint64_t at_peak_bytes = 0;  ///< that lived when the trace's live bytes were most
-  std::uint64_t temporaries = 0;    ///< of the births: temporaries.hpp
+  std::uint64_t temporaries = 0;    ///< of the births: step_counts.hpp
   /// The sum of the ticks for which blocks lived, up to the end of the trace.
   std::uint64_t lifetime_ticks = 0;
   /// Of those that lived at the end; 0 where nobody looked (reachability.hpp).

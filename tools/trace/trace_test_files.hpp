@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/trace/checksum.hpp"
+#include "tools/trace/bytes.hpp"
 #include "tools/trace/reader.hpp"
 #include "tools/trace/writer.hpp"
 

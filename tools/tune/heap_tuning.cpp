@@ -18,7 +18,7 @@
 #include <ashlar/heap/class_table.hpp>
 
 #include "tools/files/json.hpp"
-#include "tools/profile/heap_counter.hpp"
+#include "tools/profile/profile_builder.hpp"
 #include "tools/profile/size_grid.hpp"
 
 namespace ashlar::tune {

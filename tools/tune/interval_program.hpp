@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "tools/profile/interval_table.hpp"
+#include "tools/profile/profile.hpp"
 #include "tools/tune/interval_peaks.hpp"
 #include "tools/tune/workload.hpp"
 

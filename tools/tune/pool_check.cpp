@@ -12,7 +12,7 @@
 
 #include "tools/files/json.hpp"
 #include "tools/trace/serving_class.hpp"
-#include "tools/tune/borrowing.hpp"
+#include "tools/tune/partition.hpp"
 #include "tools/tune/pool_files.hpp"
 #include "tools/tune/tuning.hpp"
 

@@ -5,7 +5,6 @@
 #include <ashlar/pool/pool_set.hpp>
 
 #include "tools/profile/size_grid.hpp"
-#include "tools/tune/borrowing.hpp"
 #include "tools/tune/heap_tuning.hpp"
 #include "tools/tune/interval_program.hpp"
 #include "tools/tune/partition.hpp"

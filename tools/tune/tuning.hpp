@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "tools/tune/borrowing.hpp"
 #include "tools/tune/interval_peaks.hpp"
 #include "tools/tune/partition.hpp"
 #include "tools/tune/sizing.hpp"

@@ -23,7 +23,6 @@
 
 #include <ashlar/core/bits.hpp>
 
-#include "tools/profile/interval_table.hpp"
 #include "tools/profile/profile.hpp"
 #include "tools/profile/size_grid.hpp"
 #include "tools/tune/inputs.hpp"

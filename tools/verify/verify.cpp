@@ -1,7 +1,7 @@
 // tools/verify/verify.cpp. Layer: verify.
 //
 // It finds the class of a request by code of its own (fits, place_needs), as all else here: it must
-// not share a mistake with what it checks. replay, report and tune use tools/trace/serving_class.hpp.
+// not share a mistake with what it checks. replay, report and tune use tools/trace/address_map.hpp.
 #include "tools/verify/verify.hpp"
 
 #include <algorithm>

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "tools/cli/commands/commands.hpp"
-#include "tools/cli/comparison_chart.hpp"
 #include "tools/cli/comparison_report.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"

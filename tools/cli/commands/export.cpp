@@ -22,8 +22,8 @@
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/cli/trace_files.hpp"
 #include "tools/cli/trace_input.hpp"
-#include "tools/cli/trace_names.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/files/text.hpp"
@@ -31,8 +31,6 @@
 #include "tools/report/trace_data.hpp"
 #include "tools/trace/call_names.hpp"
 #include "tools/trace/exported_profile.hpp"
-#include "tools/trace/heaptrack.hpp"
-#include "tools/trace/marked_counts.hpp"
 #include "tools/trace/step_counts.hpp"
 #include "tools/trace/text.hpp"
 

@@ -20,7 +20,6 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/exit_search.hpp"
 #include "tools/cli/memory_report.hpp"
 #include "tools/cli/recorded_program.hpp"
 #include "tools/cli/results.hpp"

@@ -17,19 +17,14 @@
 #include <fmt/ranges.h>
 #include <sys/wait.h>
 
-#include "tools/cli/attached_program.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/exit_search.hpp"
-#include "tools/cli/profile_recording.hpp"
 #include "tools/cli/recorded_program.hpp"
-#include "tools/cli/recording_folder.hpp"
 #include "tools/cli/recording_index.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
 #include "tools/cli/trace_input.hpp"
-#include "tools/cli/trace_names.hpp"
 #include "tools/cli/trace_report.hpp"
 #include "tools/measure/child_process.hpp"
 #include "tools/trace/file_recorder.hpp"

@@ -16,8 +16,8 @@
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/progress_line.hpp"
 #include "tools/cli/replay_report.hpp"
+#include "tools/cli/text.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/trace/source.hpp"

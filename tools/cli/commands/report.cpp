@@ -31,16 +31,15 @@
 #include "tools/findings/call_owner.hpp"
 #include "tools/findings/finder.hpp"
 #include "tools/findings/pins.hpp"
-#include "tools/findings/rising.hpp"
-#include "tools/findings/rounding.hpp"
 #include "tools/findings/rules.hpp"
+#include "tools/findings/site_history.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
 #include "tools/sites/growth.hpp"
 #include "tools/trace/call_names.hpp"
-#include "tools/trace/held_over_time.hpp"
+#include "tools/trace/step_counts.hpp"
 
 namespace ashlar::cli {
 namespace {

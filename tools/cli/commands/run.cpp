@@ -21,7 +21,6 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/pool_report.hpp"
-#include "tools/cli/pool_statistics.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"

@@ -14,7 +14,6 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/progress_line.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"

@@ -11,9 +11,8 @@
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/process_files.hpp"
-#include "tools/cli/progress_line.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/cli/trace_files.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
