@@ -42,6 +42,21 @@ set(CPACK_DEBIAN_ASHLAR_DEVELOPMENT_PACKAGE_SUGGESTS "cmake, pkgconf")
 set(CPACK_COMPONENT_ASHLAR_DEVELOPMENT_DEPENDS ashlar_library)  # both of one version
 set(CPACK_COMPONENT_ASHLAR_TOOLS_DEPENDS ashlar_malloc)
 
+# Tags of lintian that are right of a package, and no fault of it.
+set(lintian_of_all "# The packages are not made for an upload to Debian, so there is no bug to close.
+@package@: initial-upload-closes-no-bugs
+")
+set(lintian_ashlar_library "# CPack writes these scripts itself. They do what the trigger does.
+@package@: maintscript-calls-ldconfig
+")
+set(lintian_ashlar_malloc "${lintian_ashlar_library}# Nobody links with what is preloaded by its plain name, which stays.
+@package@: shared-library-lacks-version
+@package@: package-name-doesnt-match-sonames
+")
+set(lintian_ashlar_tools "${lintian_ashlar_malloc}# It reads there which package a library is of, to name the package with its debug information.
+@package@: uses-dpkg-database-directly [usr/bin/ashlar]
+")
+
 # What every package has in /usr/share: licence, change logs, and the explained tags of lintian.
 file(READ ${PROJECT_SOURCE_DIR}/LICENSE own_license)
 file(READ ${PROJECT_SOURCE_DIR}/third_party/uplot/LICENSE uplot_license)
@@ -87,7 +102,8 @@ ${expat}
     COMMAND_ERROR_IS_FATAL ANY)
   install(FILES ${folder}/copyright ${folder}/changelog.gz ${folder}/changelog.Debian.gz
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/lintian/${component} ${folder}/${package} @ONLY)
+  string(REPLACE "@package@" "${package}" overrides "${lintian_of_all}${lintian_${component}}")
+  file(WRITE ${folder}/${package} "${overrides}")
   install(FILES ${folder}/${package} DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides COMPONENT ${component})
   string(TOUPPER ${component} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package})
