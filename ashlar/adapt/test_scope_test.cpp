@@ -134,26 +134,6 @@ TEST(TestScope, CountsAReallocAsAnAllocationAndAFree) {
   EXPECT_EQ(scope.now().live_blocks, 0u);
 }
 
-TEST(TestScope, Nests) {
-  const counted outer;
-  void* const a = xmalloc(10);
-  {
-    const counted inner;
-    void* const b = xmalloc(20);
-    xfree(a);
-    EXPECT_EQ(inner.now().allocations, 1u);
-    EXPECT_EQ(inner.now().frees, 1u);
-    EXPECT_EQ(inner.now().other_frees, 1u);
-    EXPECT_EQ(inner.now().peak_bytes, 20u);
-    EXPECT_EQ(outer.now().peak_bytes, 30u);
-    EXPECT_EQ(outer.now().other_frees, 0u);
-    xfree(b);
-    EXPECT_EQ(inner.now().live_blocks, 0u);
-  }
-  EXPECT_EQ(outer.now().allocations, 2u);
-  EXPECT_EQ(outer.now().frees, 2u);
-}
-
 TEST(TestScope, IsOfItsThreadAlone) {
   ASSERT_TRUE(thread_hits());
   void* freed_there = nullptr;

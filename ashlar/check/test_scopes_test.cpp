@@ -139,18 +139,6 @@ TEST(TestScopes, CountAsAModel) {
   }
 }
 
-TEST(TestScopes, NestSixteenDeep) {
-  const auto scopes = std::make_unique<test_scopes>();
-  for (unsigned n = 1; n <= test_scopes::depth_max; ++n) EXPECT_EQ(scopes->begin({}), n);
-  EXPECT_EQ(scopes->begin({}), 0u);
-  EXPECT_TRUE(scopes->is_open(16));
-  scopes->end(3);
-  EXPECT_EQ(scopes->depth(), 2u);
-  EXPECT_FALSE(scopes->is_open(3));
-  EXPECT_FALSE(scopes->is_open(0));
-  EXPECT_EQ(scopes->begin({}), 3u);
-}
-
 TEST(TestScopes, TellEachForbiddingScopeOnce) {
   const auto scopes = std::make_unique<test_scopes>();
   int contexts[3] = {};

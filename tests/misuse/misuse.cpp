@@ -41,87 +41,64 @@ int not_detected() {
   std::puts("the misuse was not detected");
   return 0;
 }
-
-MODE(free_stack) {
-  char on_stack[256] = {1};
-  face::release(about_to_misuse(on_stack + 64));
-  return not_detected();
-}
-MODE(free_static) {
-  face::release(about_to_misuse(static_bytes + 16));
-  return not_detected();
-}
-MODE(free_wild) {
-  face::release(
-      about_to_misuse(reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0))));
-  return not_detected();
-}
-MODE(free_low) {  // a null pointer plus the offset of a member
-  face::release(about_to_misuse(reinterpret_cast<void*>(std::uintptr_t{16})));
-  return not_detected();
-}
-MODE(free_noncanonical) {
-  face::release(about_to_misuse(reinterpret_cast<void*>(~std::uintptr_t{15})));
-  return not_detected();
-}
-MODE(free_tagged) {  // some processors ignore the top byte of an address; the heap does not
-  constexpr unsigned shift = 8 * (sizeof(std::uintptr_t) - 1);
-  const auto address = reinterpret_cast<std::uintptr_t>(face::allocate(64));
-  face::release(about_to_misuse(reinterpret_cast<void*>(address ^ std::uintptr_t{0x5a} << shift)));
-  return not_detected();
-}
-MODE(free_interior) {
-  void* block = face::allocate(64);
-  face::release(about_to_misuse(beyond(block, 16)));
-  face::trim();
-  return not_detected();
-}
-MODE(free_interior_push_out) {
-  void* block = face::allocate(64);
-  face::release(about_to_misuse(beyond(block, 16)));
-  push_out(64);
-  face::trim();
-  return not_detected();
-}
-MODE(free_misaligned) {
-  void* block = face::allocate(64);
-  face::release(about_to_misuse(beyond(block, 1)));
-  face::trim();
-  return not_detected();
-}
-MODE(free_interior_in_thread) {
-  std::thread([] {
-    void* block = face::allocate(500);
-    face::release(about_to_misuse(beyond(block, 32)));
-  }).join();
-  face::trim();
-  return not_detected();
-}
-MODE(double_free) {
-  void* block = about_to_misuse(face::allocate(64));
-  face::release(block);
-  face::release(block);
-  face::trim();
-  return not_detected();
-}
-// Nothing follows these but an end at once: the call itself has to see the misuse.
-[[noreturn]] int end_at_once() {
+// For a misuse that the call itself has to see: nothing follows but an end at once.
+[[noreturn]] void end_at_once() {
   ::_exit(not_detected());
 }
-MODE(double_free_at_once) {
-  void* block = about_to_misuse(face::allocate(64));
+
+#define MISUSE(name, ...)  \
+  MODE(name) {             \
+    __VA_ARGS__;           \
+    return not_detected(); \
+  }
+
+// ---- what is no block, or no block's begin
+
+void* address(std::uintptr_t number) {
+  return reinterpret_cast<void*>(number);
+}
+constexpr auto nowhere = static_cast<std::uintptr_t>(0xdeadbeefdead0);
+
+void free_of(void* p) {
+  face::release(about_to_misuse(p));
+}
+void free_inside(std::size_t size, std::size_t offset) {
+  free_of(beyond(face::allocate(size), offset));
+}
+
+MISUSE(free_stack, char on_stack[256] = {1}; free_of(on_stack + 64))
+MISUSE(free_static, free_of(static_bytes + 16))
+MISUSE(free_wild, free_of(address(nowhere)))
+MISUSE(free_low, free_of(address(16)))  // a null pointer plus the offset of a member
+MISUSE(free_noncanonical, free_of(address(~std::uintptr_t{15})))
+MODE(free_tagged) {  // some processors ignore the top byte of an address; the heap does not
+  constexpr unsigned shift = 8 * (sizeof(std::uintptr_t) - 1);
+  const auto begin = reinterpret_cast<std::uintptr_t>(face::allocate(64));
+  free_of(address(begin ^ std::uintptr_t{0x5a} << shift));
+  return not_detected();
+}
+MISUSE(free_interior, free_inside(64, 16); face::trim())
+MISUSE(free_interior_push_out, free_inside(64, 16); push_out(64); face::trim())
+MISUSE(free_misaligned, free_inside(64, 1); face::trim())
+MISUSE(free_interior_in_thread, std::thread(free_inside, 500, 32).join(); face::trim())
+MISUSE(free_interior_at_once, free_inside(4096, 16); end_at_once())
+MISUSE(free_misaligned_at_once, free_inside(48, 8); end_at_once())
+MISUSE(free_interior_large, free_inside(mebibyte, 4096); face::trim())
+MISUSE(free_interior_large_unit, free_inside(mebibyte, 65'536); face::trim())
+MISUSE(free_interior_huge, free_inside(200 * mebibyte, 100 * mebibyte); face::trim())
+
+// ---- a block that is free already
+
+void free_twice(std::size_t size) {
+  void* block = about_to_misuse(face::allocate(size));
   face::release(block);
   face::release(block);
-  end_at_once();
 }
-MODE(free_interior_at_once) {
-  face::release(about_to_misuse(beyond(face::allocate(4096), 16)));
-  end_at_once();
-}
-MODE(free_misaligned_at_once) {
-  face::release(about_to_misuse(beyond(face::allocate(48), 8)));
-  end_at_once();
-}
+
+MISUSE(double_free, free_twice(64); face::trim())
+MISUSE(double_free_at_once, free_twice(64); end_at_once())
+MISUSE(double_free_large, free_twice(mebibyte); face::trim())
+MISUSE(double_free_huge, free_twice(200 * mebibyte); face::trim())
 MODE(double_free_after_others) {
   void* blocks[50];
   for (void*& block : blocks) block = face::allocate(100);
@@ -160,89 +137,41 @@ MODE(double_free_in_two_threads) {
   face::release(keeps_slab);
   return not_detected();
 }
-MODE(double_free_large) {
-  void* block = about_to_misuse(face::allocate(mebibyte));
+
+// ---- other calls
+
+int realloc_of(void* p, std::size_t size) {
+  return face::reallocate(about_to_misuse(p), size) == nullptr ? 4 : not_detected();
+}
+int realloc_of_freed(std::size_t size, std::size_t new_size) {
+  void* keeps_slab = face::allocate(size);
+  void* block = face::allocate(size);
   face::release(block);
-  face::release(block);
-  face::trim();
-  return not_detected();
-}
-MODE(double_free_huge) {
-  void* block = about_to_misuse(face::allocate(200 * mebibyte));
-  face::release(block);
-  face::release(block);
-  face::trim();
-  return not_detected();
-}
-MODE(free_interior_large) {
-  void* block = face::allocate(mebibyte);
-  face::release(about_to_misuse(beyond(block, 4096)));
-  face::trim();
-  return not_detected();
-}
-MODE(free_interior_large_unit) {
-  void* block = face::allocate(mebibyte);
-  face::release(about_to_misuse(beyond(block, 65'536)));
-  face::trim();
-  return not_detected();
-}
-MODE(free_interior_huge) {
-  void* block = face::allocate(200 * mebibyte);
-  face::release(about_to_misuse(beyond(block, 100 * mebibyte)));
-  face::trim();
-  return not_detected();
-}
-MODE(realloc_static) {
-  void* block = face::reallocate(about_to_misuse(static_bytes), 1'000);
-  return block == nullptr ? 4 : not_detected();
-}
-MODE(realloc_wild) {
-  void* block = face::reallocate(
-      about_to_misuse(reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0))), 9);
-  return block == nullptr ? 4 : not_detected();
-}
-MODE(realloc_interior) {
-  void* block = face::reallocate(about_to_misuse(beyond(face::allocate(64), 16)), 30'000);
-  face::trim();
-  return block == nullptr ? 4 : not_detected();
-}
-MODE(realloc_freed) {
-  void* keeps_slab = face::allocate(64);
-  void* block = about_to_misuse(face::allocate(64));
-  face::release(block);
-  face::trim();
-  void* moved = face::reallocate(block, 3'000);
-  face::trim();
+  if (new_size > size) face::trim();  // else its memory is asked for where it rests
+  const int result = realloc_of(block, new_size);
   face::release(keeps_slab);
-  return moved == nullptr ? 4 : not_detected();
+  return result;
 }
-MODE(realloc_freed_in_place) {
-  void* block = about_to_misuse(face::allocate(64));
-  face::release(block);
-  void* stayed = face::reallocate(block, 60);
-  return stayed == nullptr ? 4 : not_detected();
+int usable_size_of(void* p) {
+  return face::usable_size(about_to_misuse(p)) == 1 ? 4 : not_detected();
 }
-MODE(realloc_interior_in_place) {
-  void* block = face::reallocate(about_to_misuse(beyond(face::allocate(64), 16)), 60);
-  return block == nullptr ? 4 : not_detected();
-}
-MODE(realloc_freed_large) {
-  void* block = about_to_misuse(face::allocate(mebibyte));
-  face::release(block);
-  void* moved = face::reallocate(block, 3 * mebibyte);
-  face::trim();
-  return moved == nullptr ? 4 : not_detected();
-}
-MODE(usable_size_static) {
-  return face::usable_size(about_to_misuse(static_bytes)) == 1 ? 4 : not_detected();
-}
-MODE(usable_size_wild) {
-  void* wild = reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0));
-  return face::usable_size(about_to_misuse(wild)) == 1 ? 4 : not_detected();
-}
+
+#define ENDS_WITH(name, ...) \
+  MODE(name) {               \
+    return __VA_ARGS__;      \
+  }
+ENDS_WITH(realloc_static, realloc_of(static_bytes, 1'000))
+ENDS_WITH(realloc_wild, realloc_of(address(nowhere), 9))
+ENDS_WITH(realloc_interior, realloc_of(beyond(face::allocate(64), 16), 30'000))
+ENDS_WITH(realloc_interior_in_place, realloc_of(beyond(face::allocate(64), 16), 60))
+ENDS_WITH(realloc_freed, realloc_of_freed(64, 3'000))
+ENDS_WITH(realloc_freed_in_place, realloc_of_freed(64, 60))
+ENDS_WITH(realloc_freed_large, realloc_of_freed(mebibyte, 3 * mebibyte))
+ENDS_WITH(usable_size_static, usable_size_of(static_bytes))
+ENDS_WITH(usable_size_wild, usable_size_of(address(nowhere)))
 MODE(usable_size_stack) {
   char on_stack[64] = {1};
-  return face::usable_size(about_to_misuse(on_stack)) == 1 ? 4 : not_detected();
+  return usable_size_of(on_stack);
 }
 
 // Not a misuse: the driver expects this one to end well, which shows that it looks at all.

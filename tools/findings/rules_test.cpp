@@ -24,6 +24,12 @@ std::string kinds_of(const run& r) {
 
 class FindingRules : public testing::Test {
  protected:
+  findings_of_run expect(const char* kinds) {
+    const findings_of_run found = r_.findings();
+    EXPECT_EQ(kinds_of(found), kinds);
+    if (HasFailure()) throw std::runtime_error("other findings");  // which nobody can look into
+    return found;
+  }
   run r_;
 };
 
@@ -34,8 +40,7 @@ TEST_F(FindingRules, ABlockThatIsFreedAtOnceIsTemporary) {
     r_.drop(a);
     r_.drop(b);
   }
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "temporary:f in program temporary:g in program ");
+  const findings_of_run found = expect("temporary:f in program temporary:g in program ");
   EXPECT_EQ(found.list[0].fitting, 2000u);
   EXPECT_EQ(found.list[0].most_live, 1u);
   EXPECT_EQ(found.list[0].allocations_saved, 1999u);
@@ -86,8 +91,7 @@ TEST_F(FindingRules, GrowthByRealloc) {
     for (std::uint64_t k = 2; k <= 8; ++k) text = r_.resize(text, "read", 16 * k);
     r_.drop(text);
   }
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "growth:read in program ");
+  const findings_of_run found = expect("growth:read in program ");
   EXPECT_EQ(found.list[0].fitting, 2100u);
   EXPECT_EQ(found.list[0].chains, 300u);
   EXPECT_EQ(found.list[0].allocations_saved, 2100u);
@@ -116,8 +120,7 @@ TEST_F(FindingRules, GrowthOfAVectorAndItsCopyAtThePeak) {
     r_.drop(kept);
     kept = larger;
   }
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "growth:load in program ");
+  const findings_of_run found = expect("growth:load in program ");
   EXPECT_EQ(found.totals.peak_bytes, 24u * 1024 * 1024);
   EXPECT_EQ(found.list[0].bytes_saved_at_peak, 8u * 1024 * 1024);
   EXPECT_EQ(found.list[0].how_sure, sureness::inferred);
@@ -171,9 +174,8 @@ TEST_F(FindingRules, BlocksThatDieTogetherWantAnArena) {
     for (const auto b : nodes) r_.drop(b);
     for (const auto b : names) r_.drop(b);
   }
-  const findings_of_run found = r_.findings();
   // Two sites that die at the same moments... not quite: the names die after the nodes.
-  EXPECT_EQ(kinds_of(found), "together:node in program together:name in program ");
+  const findings_of_run found = expect("together:node in program together:name in program ");
   EXPECT_EQ(found.list[0].bursts, 10u);
   EXPECT_EQ(found.list[0].fitting, 5000u);
   EXPECT_EQ(found.list[0].allocations_saved, 4990u);
@@ -195,8 +197,7 @@ TEST_F(FindingRules, SitesThatDieAtTheSameMomentsAreOneFinding) {
     }
     for (const auto b : both) r_.drop(b);
   }
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "together:node in program ");
+  const findings_of_run found = expect("together:node in program ");
   ASSERT_EQ(found.list[0].also.size(), 1u);
   EXPECT_EQ(found.list[0].also[0].name, "name in program");
   EXPECT_EQ(found.list[0].allocations, 7500u);
@@ -230,8 +231,7 @@ void churn(run& r, const std::string& site, int rounds, std::uint64_t size,
 
 TEST_F(FindingRules, ManyBlocksOfOneSizeWantAPool) {
   churn(r_, "job", 5000, 72);
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "pool:job in program ");
+  const findings_of_run found = expect("pool:job in program ");
   EXPECT_EQ(found.list[0].block_bytes, 72u);
   EXPECT_EQ(found.list[0].most_live, 200u);
   EXPECT_EQ(found.list[0].allocations_saved, 4999u);  // 200 blocks are less than a chunk
@@ -248,16 +248,14 @@ TEST_F(FindingRules, AContainersNodesAreToldByTheirName) {
       "std::__new_allocator<std::_Rb_tree_node<int> >::allocate(unsigned long)|"
       "std::map<int, int>::operator[](int&&)|index";
   for (int i = 0; i < 5000; ++i) static_cast<void>(r_.make(node, 48));
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "nodes:index in program ");
+  const findings_of_run found = expect("nodes:index in program ");
   EXPECT_EQ(found.list[0].through, "std::map::operator[]");
   EXPECT_EQ(found.list[0].how_sure, sureness::inferred);
 }
 
 TEST_F(FindingRules, BlocksThatAnotherThreadFrees) {
   for (int i = 0; i < 2000; ++i) r_.drop(r_.make("send", 100), 2);
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "handoff:send in program ");
+  const findings_of_run found = expect("handoff:send in program ");
   EXPECT_EQ(found.list[0].allocations_saved, 1999u);
   run half;
   for (std::uint32_t i = 0; i < 4000; ++i) {
@@ -279,8 +277,7 @@ TEST_F(FindingRules, AHotLoopHasFewBlocksAtOnce) {
 
 TEST_F(FindingRules, SlackJustAboveAClass) {
   for (int i = 0; i < 500; ++i) static_cast<void>(r_.make("buffer", 4096 + 16));
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "slack:buffer in program ");
+  const findings_of_run found = expect("slack:buffer in program ");
   EXPECT_EQ(found.list[0].smaller_bytes, 16u);
   EXPECT_EQ(found.list[0].saved_a_block, 512u);
   EXPECT_EQ(found.list[0].bytes_saved_at_peak, 500u * 512);
@@ -351,8 +348,7 @@ TEST_F(FindingRules, BytesThatASmallerBlockSavesAreNotToldTwice) {
     for (int i = 0; i < 3000; ++i) all.push_back(r_.make("text", 512 + 1));
     for (const auto b : all) r_.drop(b);
   }
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "slack:text in program together:text in program ");
+  const findings_of_run found = expect("slack:text in program together:text in program ");
   EXPECT_EQ(found.list[0].bytes_saved_at_peak, 3000u * 64);
   EXPECT_EQ(found.list[1].bytes_saved_at_peak, 0u);
 }
@@ -363,8 +359,7 @@ TEST_F(FindingRules, ALargeBlockThatIsMostlyUntouched) {
   const auto b = r_.make("reserve", 4 * mebibyte);
   r_.look(b, 3 * mebibyte);
   r_.drop(b);
-  const findings_of_run found = r_.findings();
-  ASSERT_EQ(kinds_of(found), "untouched:reserve in program ");
+  const findings_of_run found = expect("untouched:reserve in program ");
   const finding& f = found.list[0];
   EXPECT_EQ(f.address_space_saved_at_peak, 3 * mebibyte);
   EXPECT_EQ(f.bytes_saved_at_peak, 0u) << "what nobody touches has no memory";
@@ -404,8 +399,7 @@ TEST_F(FindingRules, WhereTheRecorderLeavesBlocksOutTheOthersStandForThem) {
   std::vector<run::block> all;
   for (int i = 0; i < 200; ++i) all.push_back(r_.make("part", 128 * 1024));
   for (int i = 0; i < 100; ++i) r_.look(all[static_cast<std::size_t>(i)], 96 * 1024);
-  const findings_of_run found = r_.findings();
-  ASSERT_EQ(kinds_of(found), "untouched:part in program ");
+  const findings_of_run found = expect("untouched:part in program ");
   EXPECT_EQ(found.list[0].address_space_saved_at_peak, 200u * 96 * 1024);
   EXPECT_EQ(found.list[0].looked_at, 100u);
   // A program that was killed: what a few blocks say is no more than of these.
@@ -436,8 +430,7 @@ TEST_F(FindingRules, OneLineWithSeveralSitesIsOneFinding) {
     r_.drop(r_.make("std::to_string(int)|f", 100));
     r_.drop(r_.make("std::operator+(char const*)|f", 100));
   }
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "temporary:f in program ");
+  const findings_of_run found = expect("temporary:f in program ");
   EXPECT_EQ(found.list[0].allocations, 4000u);
   EXPECT_EQ(found.list[0].allocations_saved, 3998u);
 }
@@ -447,8 +440,7 @@ TEST_F(FindingRules, AHelperWithSeveralUsesIsJudgedByItsCallers) {
     r_.drop(r_.make("helper", 100 + i % 50, 1, "brief"));
     static_cast<void>(r_.make("helper", 100 + i % 50, 1, "keeper"));
   }
-  const findings_of_run found = r_.findings();
-  EXPECT_EQ(kinds_of(found), "temporary:brief in program ");
+  const findings_of_run found = expect("temporary:brief in program ");
   EXPECT_EQ(found.list[0].through, "helper");
   EXPECT_EQ(found.list[0].allocations, 3000u);
 }

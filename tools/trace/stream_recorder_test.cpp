@@ -59,6 +59,13 @@ class keeper final : public stream_reader {
 
 class StreamRecorder : public testing::Test {
  protected:
+  /// Effects: this process begins with so many threads, the chunk before its number each. Returns: its index.
+  std::uint32_t begin(std::uint32_t threads) {
+    const std::uint32_t p = program_.begin_process(pid_);
+    for (std::uint32_t t = 0; t < threads; ++t) program_.take_chunk(t, p, t + 1, 0);
+    return p;
+  }
+  void expect_read(const std::vector<told>& expected) { EXPECT_EQ(read_[pid_].all(), expected); }
   /// Effects: time passes: what was put by now, with small times, is known.
   std::size_t drain() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -80,12 +87,11 @@ class StreamRecorder : public testing::Test {
 };
 
 TEST_F(StreamRecorder, ReadsChunksThatAreNotFull) {
-  const std::uint32_t p = program_.begin_process(pid_);
-  program_.take_chunk(0, p, 1, 0);
+  begin(1);
   program_.put(0, thread_start, 1, 0);
   program_.put(0, by_malloc, 2, 0x1000, 24);
   EXPECT_EQ(drain(), 0u);
-  ASSERT_EQ(read_[pid_].all(), (std::vector<told>{{thread_start, 1, 0}, {by_malloc, 1, 0x1000}}));
+  expect_read({{thread_start, 1, 0}, {by_malloc, 1, 0x1000}});
   EXPECT_EQ(read_[pid_].events[1], (event{by_malloc, 1, 0, 2, 0x1000, 24, 0, {}}));
   program_.put(0, from_free, 5, 0x1000);
   drain();
@@ -95,8 +101,7 @@ TEST_F(StreamRecorder, ReadsChunksThatAreNotFull) {
 }
 
 TEST_F(StreamRecorder, EventsHaveTheTimesThatTheyWereToldWith) {
-  const std::uint32_t p = program_.begin_process(pid_);
-  program_.take_chunk(0, p, 1, 0);
+  begin(1);
   const std::vector<std::uint64_t> times{2, 5, 5, 70, 900};
   program_.put(0, by_malloc, times[0], 0x1000, 24);
   program_.put(0, from_realloc, times[1], 0x1000);
@@ -115,33 +120,31 @@ TEST_F(StreamRecorder, ThreadsComeInTheOrderOfTime) {
   for (const std::uint64_t time : {20u, 40u, 50u}) program_.put(0, by_malloc, time, time * 16);
   for (const std::uint64_t time : {10u, 30u, 50u, 60u}) program_.put(1, by_malloc, time, time * 16);
   drain();
-  const std::vector<told> expected{{by_malloc, 1, 160}, {by_malloc, 2, 320}, {by_malloc, 1, 480},
-                                   {by_malloc, 2, 640}, {by_malloc, 1, 800}, {by_malloc, 2, 800},
-                                   {by_malloc, 1, 960}};
-  EXPECT_EQ(read_[pid_].all(), expected);
+  expect_read({{by_malloc, 1, 160},
+               {by_malloc, 2, 320},
+               {by_malloc, 1, 480},
+               {by_malloc, 2, 640},
+               {by_malloc, 1, 800},
+               {by_malloc, 2, 800},
+               {by_malloc, 1, 960}});
 }
 
 TEST_F(StreamRecorder, WhatMayStillBePrecededWaits) {
-  const std::uint32_t p = program_.begin_process(pid_);
-  program_.take_chunk(0, p, 1, 0);
-  program_.take_chunk(1, p, 2, 0);
+  begin(2);
   program_.put(0, by_malloc, far_ahead, 0x1000);
   program_.put(1, by_malloc, 10, 0x2000);
   drain();
-  EXPECT_EQ(read_[pid_].all(), (std::vector<told>{{by_malloc, 2, 0x2000}}));
+  expect_read({{by_malloc, 2, 0x2000}});
   program_.put(1, by_malloc, far_ahead - 1, 0x3000);
   drain();
   EXPECT_EQ(read_[pid_].events.size(), 1u);
   recorder_.finish();
-  EXPECT_EQ(
-      read_[pid_].all(),
-      (std::vector<told>{{by_malloc, 2, 0x2000}, {by_malloc, 2, 0x3000}, {by_malloc, 1, 0x1000}}));
+  expect_read({{by_malloc, 2, 0x2000}, {by_malloc, 2, 0x3000}, {by_malloc, 1, 0x1000}});
   EXPECT_TRUE(read_[pid_].ended);
 }
 
 TEST_F(StreamRecorder, WhatIsSaidOfAnEventWaitsForIt) {
-  const std::uint32_t p = program_.begin_process(pid_);
-  program_.take_chunk(0, p, 1, 0);
+  begin(1);
   program_.put(0, spool_kind::size, std::uint64_t{5} << 32);
   program_.put(0, spool_kind::alignment, 48);
   drain();
@@ -157,8 +160,7 @@ TEST_F(StreamRecorder, WhatIsSaidOfAnEventWaitsForIt) {
 }
 
 TEST_F(StreamRecorder, ASealedChunkIsGivenBackOnceItWasRead) {
-  const std::uint32_t p = program_.begin_process(pid_);
-  program_.take_chunk(0, p, 1, 0);
+  const std::uint32_t p = begin(1);
   program_.put(0, by_malloc, 1, 0x1000);
   drain();
   program_.put(0, by_malloc, 2, 0x2000);
@@ -183,8 +185,7 @@ TEST_F(StreamRecorder, ASealedChunkIsGivenBackOnceItWasRead) {
 }
 
 TEST_F(StreamRecorder, ASealedChunkWhoseEventsMustWaitIsKept) {
-  const std::uint32_t p = program_.begin_process(pid_);
-  program_.take_chunk(0, p, 1, 0);
+  begin(1);
   program_.put(0, by_malloc, far_ahead, 0x1000);
   program_.seal(0);
   EXPECT_EQ(drain(), 0u);
@@ -193,14 +194,12 @@ TEST_F(StreamRecorder, ASealedChunkWhoseEventsMustWaitIsKept) {
 
 // A thread was stopped between its look at the clock and the record.
 TEST_F(StreamRecorder, WhatIsToldLateComesLate) {
-  const std::uint32_t p = program_.begin_process(pid_);
-  program_.take_chunk(0, p, 1, 0);
-  program_.take_chunk(1, p, 2, 0);
+  begin(2);
   program_.put(0, by_malloc, 100, 0x1000);
   drain();
   program_.put(1, by_malloc, 50, 0x2000);
   drain();
-  ASSERT_EQ(read_[pid_].all(), (std::vector<told>{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}}));
+  expect_read({{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}});
   EXPECT_GE(read_[pid_].events[1].time, 100u);
 }
 
@@ -229,9 +228,7 @@ TEST_F(StreamRecorder, AnAnnouncedDeathComesBeforeTheBirthThatFollowsIt) {
     program.put(0, from_realloc, before, 0x1000);
     program.hold(0, 0);
     recorder.drain();
-    EXPECT_EQ(read_[pid_].all(),
-              (std::vector<told>{
-                  {by_malloc, 1, 0x1000}, {from_realloc, 1, 0x1000}, {by_malloc, 2, 0x1000}}));
+    expect_read({{by_malloc, 1, 0x1000}, {from_realloc, 1, 0x1000}, {by_malloc, 2, 0x1000}});
     EXPECT_EQ(read_[pid_].events[1].time, before);
     return;
   }
@@ -239,9 +236,7 @@ TEST_F(StreamRecorder, AnAnnouncedDeathComesBeforeTheBirthThatFollowsIt) {
 }
 
 TEST_F(StreamRecorder, AnAnnouncedDeathIsNotWaitedForForEver) {
-  const std::uint32_t p = program_.begin_process(pid_);
-  program_.take_chunk(0, p, 1, 0);
-  program_.take_chunk(1, p, 2, 0);
+  begin(2);
   program_.hold(0, 1);
   program_.put(1, by_malloc, 5, 0x1000);
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
@@ -256,7 +251,7 @@ TEST_F(StreamRecorder, WhatAThreadLeftIsReadAndGivenBack) {
   program_.put(0, by_malloc, 1, 0x1000);
   program_.put(1, by_malloc, 2, 0x2000);
   EXPECT_EQ(drain_often(), 1u);
-  EXPECT_EQ(read_[pid_].all(), (std::vector<told>{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}}));
+  expect_read({{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}});
   EXPECT_EQ(program_.state(0), chunk_state::taken);
   EXPECT_EQ(program_.state(1), chunk_state::free);
 }
@@ -324,10 +319,12 @@ TEST_F(StreamRecorder, AnImageComesBehindAllThatTheOneBeforeHasLeft) {
   program_.take_chunk(2, c, 1, 0);
   program_.put(2, by_malloc, 40, 0x4000);
   drain();
-  const std::vector<told> expected{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000},
-                                   {image, 1, 0},          {by_malloc, 1, 0x3000},
-                                   {image, 1, 0},          {by_malloc, 1, 0x4000}};
-  EXPECT_EQ(read_[pid_].all(), expected);
+  expect_read({{by_malloc, 1, 0x1000},
+               {by_malloc, 2, 0x2000},
+               {image, 1, 0},
+               {by_malloc, 1, 0x3000},
+               {image, 1, 0},
+               {by_malloc, 1, 0x4000}});
   EXPECT_EQ(read_[pid_].texts[2], std::string("b\0-x\0", 5));
   for (const std::uint32_t i : {1u, 3u, 5u, 6u}) EXPECT_EQ(program_.state(i), chunk_state::free);
   EXPECT_EQ(program_.state(2), chunk_state::taken);
