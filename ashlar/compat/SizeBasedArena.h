@@ -185,9 +185,10 @@ class SizeBasedArena {
     return untold<false>(n, "allocate_n");
   }
   // The same for a class that may be derived from: a program that keeps them is told.
-#define ASHLAR_UNTOLD(call)                                                                 \
-  [[deprecated("not told the size, so a larger derived class may overwrite its neighbour: " \
-               "write " call " in the operator, or make the class final")]]
+#define ASHLAR_UNTOLD(call)                                                        \
+  [[deprecated(                                                                    \
+      "not told the size, so a larger derived class may overwrite its neighbour: " \
+      "write " call " in the operator, or make the class final")]]
   ASHLAR_UNTOLD("allocate_object(n)") void* allocate_one() { return untold(1, "allocate_one"); }
   ASHLAR_UNTOLD("allocate_object(n)") void* allocate() { return untold(1, "allocate"); }
   ASHLAR_UNTOLD("allocate_array(n)") void* allocate_n(std::size_t n) {
