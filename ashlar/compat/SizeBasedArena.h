@@ -194,7 +194,7 @@ class SizeBasedArena {
   ASHLAR_UNTOLD("allocate_array(n)") void* allocate_n(std::size_t n) {
     return untold<false>(n, "allocate_n");
   }
-#undef ASHLAR_ANY_SIZE
+#undef ASHLAR_UNTOLD
 
   /// For an operator new: room for one object of `bytes` bytes. Requires: bytes <= sizeof(T): else
   /// the object is of a larger derived class, which is ashlar_fault(wrong_size).

@@ -78,7 +78,8 @@ inline void deallocate([[maybe_unused]] void* block) noexcept {
 }
 /// Returns: whether `block` is in use there. Of another one usable_size ends the process.
 [[nodiscard]] inline bool owns([[maybe_unused]] const void* block) noexcept {
-  if constexpr (has_weak_references) return __sanitizer_get_ownership(block) != 0;
+  if constexpr (has_weak_references)
+    return &__sanitizer_get_ownership == nullptr || __sanitizer_get_ownership(block) != 0;
   return false;
 }
 }  // namespace sanitizer_heap
