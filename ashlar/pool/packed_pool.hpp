@@ -127,13 +127,18 @@ class packed_pool {
   [[nodiscard]] ASHLAR_HOT std::size_t number_of(const void* p) const noexcept {
     return divisor_.quotient(reinterpret_cast<std::uintptr_t>(p) - origin_);
   }
-  [[nodiscard]] bool is_narrow() const noexcept { return stride_ < sizeof free_; }
-  [[nodiscard]] std::size_t blocks_made() const noexcept { return made_ + narrow_made_; }
+  /// Never where an address has as many bytes as a number.
+  [[nodiscard]] ASHLAR_HOT bool is_narrow() const noexcept {
+    return sizeof free_ > min_block_size && stride_ < sizeof free_;
+  }
+  [[nodiscard]] ASHLAR_HOT std::size_t blocks_made() const noexcept {
+    return is_narrow() ? narrow_made_ : made_;
+  }
 
   /// Returns: a block that was never in use, or a narrow one; null, and not counted, without one.
   [[nodiscard, gnu::noinline]] void* take_slow() noexcept {
     std::byte* p = nullptr;
-    if (narrow_free_ != 0) {
+    if (is_narrow() && narrow_free_ != 0) {
       p = numbered(narrow_free_);
       detail::tell_open(p, sizeof narrow_free_);
       __builtin_memcpy(&narrow_free_, p, sizeof narrow_free_);
@@ -149,7 +154,8 @@ class packed_pool {
   /// Effects: a narrow block is free. Ends in ashlar_fault for what is no block in use.
   [[gnu::noinline]] void give_slow(void* p, const char* call) noexcept {
     const std::size_t number = number_of(p);
-    if (number - 1 >= narrow_made_ || allocations_ == frees_ || narrow_free_ == number)
+    if (!is_narrow() || number - 1 >= narrow_made_ || allocations_ == frees_ ||
+        narrow_free_ == number)
       refuse_slow(p, call);
     __builtin_memcpy(p, &narrow_free_, sizeof narrow_free_);
     narrow_free_ = static_cast<link>(number);
