@@ -17,10 +17,11 @@
 //     the first static constructor to the last static destructor.
 //   - allocate_object and allocate_array take what an operator new is told, so that a derived class
 //     that is larger ends in ashlar_fault(wrong_size), and an array has room for its cookie.
-//   - allocate_one and allocate_n are not told the size. They find a larger object by what it wrote:
-//     memory that was never handed out is zero. They look when the next object is allocated, so a
-//     larger object is found if it wrote a byte that is not zero by then. Without `reuse` only. For a
-//     class with virtual functions, which is there to be derived from, allocate_one does not compile.
+//   - allocate_one and allocate_n are not told the size, so the compiler warns where the class is not
+//     final. They find a larger object by what it wrote: memory that was never handed out is zero.
+//     They look when the next object is allocated, so a larger object is found if it wrote a byte
+//     that is not zero by then. Without `reuse` only. For a class with virtual functions, which is
+//     there to be derived from, allocate_one does not compile.
 //
 //   class Orc {
 //    public:
@@ -73,6 +74,9 @@ struct final_type {
 }  // namespace ashlar::arena_option
 
 namespace ashlar::compat {
+
+template <class T>
+concept never_derived_from = std::is_final_v<T> || !std::is_class_v<T>;
 
 struct no_reuse {
   static constexpr bool reuses = false;
@@ -163,19 +167,34 @@ class SizeBasedArena {
   /// Returns: room for one object, aligned for it. Throws: std::bad_alloc when there is none, or
   /// what the exhaustion policy says instead. O(1); with reuse as static_run_pool. Ends in
   /// ashlar_fault(wrong_size) if the object before turns out to be of a larger derived class.
-  void* allocate_one() {
-    static_assert(
-        std::is_final_v<T> || !std::is_polymorphic_v<T>,
-        "SizeBasedArena::allocate_one: the class has virtual functions, so a derived class "
-        "that is larger may come: in operator new(n) write allocate_object(n), or make "
-        "the class final");
+  void* allocate_one()
+    requires ashlar::compat::never_derived_from<T>
+  {
     return untold(1, "allocate_one");
   }
   /// The same, by the name that the document's first arena has.
-  void* allocate() { return allocate_one(); }
-
+  void* allocate()
+    requires ashlar::compat::never_derived_from<T>
+  {
+    return untold(1, "allocate");
+  }
   /// Returns: room for `n` neighbouring objects; n == 0 counts as 1. Throws: as allocate_one.
-  void* allocate_n(std::size_t n) { return untold(n, "allocate_n"); }
+  void* allocate_n(std::size_t n)
+    requires ashlar::compat::never_derived_from<T>
+  {
+    return untold<false>(n, "allocate_n");
+  }
+  // The same for a class that may be derived from: a program that keeps them is told.
+#define ASHLAR_UNTOLD(call)                                                        \
+  [[deprecated(                                                                    \
+      "not told the size, so a larger derived class may overwrite its neighbour: " \
+      "write " call " in the operator, or make the class final")]]
+  ASHLAR_UNTOLD("allocate_object(n)") void* allocate_one() { return untold(1, "allocate_one"); }
+  ASHLAR_UNTOLD("allocate_object(n)") void* allocate() { return untold(1, "allocate"); }
+  ASHLAR_UNTOLD("allocate_array(n)") void* allocate_n(std::size_t n) {
+    return untold<false>(n, "allocate_n");
+  }
+#undef ASHLAR_UNTOLD
 
   /// For an operator new: room for one object of `bytes` bytes. Requires: bytes <= sizeof(T): else
   /// the object is of a larger derived class, which is ashlar_fault(wrong_size).
@@ -215,7 +234,13 @@ class SizeBasedArena {
  private:
   constexpr SizeBasedArena() noexcept = default;
 
+  template <bool IsOne = true>
   [[nodiscard]] void* untold(std::size_t n, const char* call) {
+    static_assert(
+        !IsOne || !std::is_polymorphic_v<T> || ashlar::compat::never_derived_from<T>,
+        "SizeBasedArena::allocate_one: the class has virtual functions, so a derived class "
+        "that is larger may come: in operator new(n) write allocate_object(n), or make "
+        "the class final");
     void* const p = memory_.allocate(n == 0 ? 1 : n);
     if constexpr (!reuses) memory_type::expect_untouched(p, call);
     return p;

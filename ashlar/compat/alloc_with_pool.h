@@ -3,6 +3,4 @@
 // Layer: compat.
 #pragma once
 
-#include <chrono>  // one of those tests has it from where it was written, behind <random>
-
 #include "memory_pool_allocator.h"

@@ -36,6 +36,7 @@
 #endif
 
 #include <algorithm>
+#include <chrono>  // one of the document's tests has it from here
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

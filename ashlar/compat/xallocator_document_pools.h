@@ -9,8 +9,7 @@
 // copy. So no file of the program has to be chosen, and libashlar's xmalloc is not linked. A file
 // with XALLOCATOR_STATIC_POOLS(...) wins over this table, in all files. Files with another
 // MAX_BLOCKS or MAX_ALLOCATORS do not link. Behind a shared library, or with -flto, they use the
-// pools of the program's first file. Do not build such a library with gcc and -flto: it would have
-// pools of its own.
+// pools of the program's first file.
 #pragma once
 
 #include <cstddef>

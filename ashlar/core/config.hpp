@@ -37,7 +37,7 @@
 #ifdef __clang__
 #define ASHLAR_ONE_COPY [[gnu::used, gnu::noinline]] inline
 #else
-#define ASHLAR_ONE_COPY [[gnu::used, gnu::noinline, gnu::noclone]] inline
+#define ASHLAR_ONE_COPY [[gnu::used, gnu::noipa]] inline
 #endif
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.

@@ -22,6 +22,7 @@ extern "C" {
 [[gnu::weak]] void* __interceptor_memalign(std::size_t, std::size_t);
 [[gnu::weak]] void __interceptor_free(void*);
 [[gnu::weak]] std::size_t __interceptor_malloc_usable_size(void*);
+[[gnu::weak]] int __sanitizer_get_ownership(const volatile void*);
 
 [[gnu::weak]] void __tsan_acquire(void*);
 [[gnu::weak]] void __tsan_release(void*);
@@ -74,6 +75,12 @@ inline void deallocate([[maybe_unused]] void* block) noexcept {
   if constexpr (has_weak_references)
     return __interceptor_malloc_usable_size(const_cast<void*>(block));
   return 0;
+}
+/// Returns: whether `block` is in use there. Of another one usable_size ends the process.
+[[nodiscard]] inline bool owns([[maybe_unused]] const void* block) noexcept {
+  if constexpr (has_weak_references)
+    return &__sanitizer_get_ownership == nullptr || __sanitizer_get_ownership(block) != 0;
+  return false;
 }
 }  // namespace sanitizer_heap
 

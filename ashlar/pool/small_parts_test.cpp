@@ -155,19 +155,22 @@ TEST(PackedPool, every_size_and_alignment_fills_the_storage_and_nothing_else) {
 }
 
 TEST(PackedPool, the_last_freed_is_the_next) {
-  alignas(4) static std::array<std::byte, 12 * 8> storage;
-  packed_pool<> pool(block_layout{12, 4}, storage);
-  std::array<void*, 8> blocks{};
-  for (void*& p : blocks) p = pool.allocate();
-  pool.deallocate(nullptr);
-  for (const std::size_t i : {3u, 0u, 7u}) pool.deallocate(blocks[i]);
-  for (const std::size_t i : {7u, 0u, 3u}) EXPECT_EQ(pool.allocate(), blocks[i]);
-  EXPECT_EQ(pool.allocate(), nullptr);
-  const ashlar::pool_stats stats = pool.stats();
-  EXPECT_EQ(stats.blocks_in_use, 8u);
-  EXPECT_EQ(stats.peak_in_use, 8u);
-  EXPECT_EQ(stats.allocations, 11u);
-  EXPECT_EQ(stats.frees, 3u);
+  for (const std::size_t size : {12u, 4u}) {  // the links of blocks below 8 are numbers
+    alignas(4) std::array<std::byte, 12 * 8> storage;
+    packed_pool<> pool(block_layout{size, 4}, std::span(storage).first(size * 8));
+    std::array<void*, 8> blocks{};
+    for (void*& p : blocks) p = pool.allocate();
+    pool.deallocate(nullptr);
+    for (const std::size_t i : {3u, 0u, 7u}) pool.deallocate(blocks[i]);
+    for (const std::size_t i : {7u, 0u, 3u}) EXPECT_EQ(pool.allocate(), blocks[i]);
+    EXPECT_EQ(pool.allocate(), nullptr);
+    const ashlar::pool_stats stats = pool.stats();
+    EXPECT_EQ(stats.blocks_made, 8u);
+    EXPECT_EQ(stats.blocks_in_use, 8u);
+    EXPECT_EQ(stats.peak_in_use, 8u);
+    EXPECT_EQ(stats.allocations, 11u);
+    EXPECT_EQ(stats.frees, 3u);
+  }
 }
 
 TEST(PackedPool, what_has_no_room_has_no_block) {
@@ -185,16 +188,18 @@ TEST(PackedPool, what_has_no_room_has_no_block) {
 
 TEST(PackedPoolDeathTest, misuse_is_reported) {
   alignas(4) static std::array<std::byte, 12 * 4> storage;
-  packed_pool<> pool(block_layout{12, 4}, storage);
-  auto* const a = static_cast<std::byte*>(pool.allocate());
-  auto* const b = static_cast<std::byte*>(pool.allocate());
-  EXPECT_DEATH(pool.deallocate(a + 4), "inside a block");
-  EXPECT_DEATH(pool.deallocate(b + 12), "no block is in use");
-  EXPECT_DEATH(pool.deallocate(a + sizeof storage), "not allocated here");
-  pool.deallocate(a);
-  EXPECT_DEATH(pool.deallocate(a), "double free") << "while b is in use";
-  pool.deallocate(b);
-  EXPECT_DEATH(pool.deallocate(a), "double free") << "nothing is in use";
+  for (const std::size_t size : {12u, 4u}) {
+    packed_pool<> pool(block_layout{size, 4}, storage);
+    auto* const a = static_cast<std::byte*>(pool.allocate());
+    auto* const b = static_cast<std::byte*>(pool.allocate());
+    EXPECT_DEATH(pool.deallocate(a + 2), "inside a block");
+    EXPECT_DEATH(pool.deallocate(b + size), "no block is in use");
+    EXPECT_DEATH(pool.deallocate(a + sizeof storage), "not allocated here");
+    pool.deallocate(a);
+    EXPECT_DEATH(pool.deallocate(a), "double free") << "while b is in use";
+    pool.deallocate(b);
+    EXPECT_DEATH(pool.deallocate(a), "double free") << "nothing is in use";
+  }
   EXPECT_DEATH(packed_pool<>(block_layout{8, 3}, storage), "argument");
 }
 

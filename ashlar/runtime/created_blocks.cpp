@@ -83,6 +83,7 @@ created_count created_blocks::of(class_index c) const noexcept {
 
 class_index counted_class(const void* block) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]] {
+    if (!os::sanitizer_heap::owns(block)) return 0;  // its free is what the sanitizer reports
     const std::size_t size = os::sanitizer_heap::usable_size(block);
     return size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
   }

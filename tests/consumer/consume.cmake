@@ -143,15 +143,15 @@ else()
     # the C++, unless pkg-config is told another.
     foreach(standard c++20 c++17 c)
       set(program ${CXX} ${WORK}/project/classic.cpp)
-      set(told --define-variable=std=-std=${standard})
-      if(standard STREQUAL "c++20")
-        set(told "")
+      set(asked ashlar-compat)
+      if(standard STREQUAL "c++17")
+        list(APPEND asked --define-variable=std=-std=c++17)
       elseif(standard STREQUAL "c")
-        set(program ${CC} ${WORK}/project/classic.c)
-        set(told --define-variable=std=-std=c99)
+        set(program ${CC} -std=c99 ${WORK}/project/classic.c)
+        set(asked ashlar-compat-c)
       endif()
-      step("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${modules} ${PKG_CONFIG} ${how} ${told}
-        --cflags --libs ashlar-compat)
+      step("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${modules} ${PKG_CONFIG} ${how} ${asked}
+        --cflags --libs)
       separate_arguments(flags UNIX_COMMAND "${output}")
       step("building the classic ${standard} program" ${program} -pedantic-errors -Wall -Wextra -Werror
         -pthread -o ${WORK}/classic_${standard}_${kind} ${flags})

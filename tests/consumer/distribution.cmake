@@ -15,7 +15,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} -S ${ROOT} -B ${WORK}/build -G ${GENERA
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "configuring has failed (${code}):\n${output}")
 endif()
-foreach(module ashlar ashlar-compat)
+foreach(module ashlar ashlar-compat-c)
   file(COPY ${WORK}/build/ashlar/${module}.pc DESTINATION ${libraries}/pkgconfig)
 endforeach()
 
@@ -31,7 +31,7 @@ function(expect module variable folder)
 endfunction()
 expect(ashlar libdir ${libraries})
 expect(ashlar includedir ${headers})
-expect(ashlar-compat includedir ${headers})
+expect(ashlar-compat-c includedir ${headers})
 
 # Else it needs libstdc++, and ashlar-malloc.o functions of it that a C program lacks.
 file(READ ${WORK}/build/compile_commands.json commands)

@@ -20,9 +20,9 @@ SYSTEM = {"libc.so.7", "libthr.so.3"}
 VERSIONS = {"FBSD_1.0": 7, "FBSD_1.1": 8, "FBSD_1.2": 9, "FBSD_1.3": 10, "FBSD_1.4": 11, "FBSD_1.5": 12, "FBSD_1.6": 13,
             "FBSD_1.7": 14, "FBSD_1.8": 15}
 # Who has none of these does without: an unwinder, a sanitizer, a C++ library, a recorder. A program has environ.
-WEAK = re.compile(r"environ|_Unwind_\w+|__interceptor_\w+|__tsan_\w+|__asan_\w+|__lsan_\w+|__cxa_\w+|__gxx_personality_v0"
-                  r"|_ZTVSt9bad_alloc|_ZTISt9bad_alloc|_ZNSt9bad_allocD1Ev|_ZSt15get_new_handlerv|_ZSt9terminatev|ashlar_\w+"
-                  r"|dlsym|_ZSt4cout|_ZNSo5writeEPKcl|_ZNSt3__1\w+")
+WEAK = re.compile(r"environ|_Unwind_\w+|__interceptor_\w+|__sanitizer_\w+|__tsan_\w+|__asan_\w+|__lsan_\w+|__cxa_\w+"
+                  r"|__gxx_personality_v0|_ZTVSt9bad_alloc|_ZTISt9bad_alloc|_ZNSt9bad_allocD1Ev|_ZSt15get_new_handlerv"
+                  r"|_ZSt9terminatev|ashlar_\w+|dlsym|_ZSt4cout|_ZNSo5writeEPKcl|_ZNSt3__1\w+")
 FAMILY = {"malloc", "calloc", "realloc", "reallocarray", "free", "posix_memalign", "aligned_alloc", "memalign", "valloc",
           "malloc_usable_size", "_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t", "_ZdlPvmSt11align_val_t"}
 CXX_LIBRARY = {"__cxa_throw", "__cxa_begin_catch", "__gxx_personality_v0"}

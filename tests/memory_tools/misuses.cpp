@@ -29,7 +29,7 @@ namespace {
 using namespace ashlar;
 using name = named<"orders">;
 
-struct order {
+struct order final {
   char bytes[20];
 };
 

@@ -170,6 +170,7 @@ int main(int argc, char** argv) {
     std::memset(p, 1, 10);
     if (what == "overflow") seen = p[10];
     xfree(p);
+    if (what == "double_free") xfree(p);
     if (what == "use_after_free") seen = p[3];
   }
   std::puts("done");

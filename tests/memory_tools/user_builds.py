@@ -14,7 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MISTAKES = {
     "thread": {"data_race": ["WARNING: ThreadSanitizer: data race"] * 2},
     "address": {"overflow": ["heap-buffer-overflow", "0 bytes after 10-byte region"],
-                "use_after_free": ["heap-use-after-free", "3 bytes inside of 10-byte region", "xfree"]},
+                "use_after_free": ["heap-use-after-free", "3 bytes inside of 10-byte region", "xfree"],
+                "double_free": ["attempting double-free", "xfree"]},
 }
 
 

@@ -36,6 +36,7 @@ def sentence_of(error, wanted):
     if text.endswith(wanted) and re.fullmatch(r"static assertion failed(?: due to requirement '.*')?: ",
                                               text[:-len(wanted)]):
         return wanted
+    text = re.sub(r"^.* is deprecated: (.*) \[-Werror.*\]$", r"\1", text)
     return text.removeprefix("#error ").strip('"')
 
 
