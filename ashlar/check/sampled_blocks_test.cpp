@@ -30,8 +30,8 @@ TEST(SampleGap, KnowsRoots) {
 
 TEST(SampleGap, FirstAllocationsAreInNoGap) {
   constexpr sample_gap fresh;
-  EXPECT_FALSE(fresh.has_room_for(0, 512));
-  EXPECT_FALSE(fresh.has_room_for(1, 512));
+  EXPECT_FALSE(fresh.has_room_for(0));
+  EXPECT_FALSE(fresh.reaches(0));
 }
 
 /// The share of `count` allocations that are sampled; their sizes come from size(i).
@@ -40,10 +40,9 @@ void sample_all(std::size_t count, std::uint64_t every, std::uint64_t seed, Size
   sample_gap gap;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t bytes = size(i);
-    if (gap.has_room_for(bytes, every))  // as the fast part of a miss
+    if (gap.reaches(bytes))  // as the fast part of a miss
       gap.pass(bytes);
-    else if (gap.ends_at(bytes, every, [seed] { return seed; }))
-      see(bytes);
+    else if (gap.ended_at(bytes, every, [seed] { return seed; }) != 0) see(bytes);
   }
 }
 
@@ -91,12 +90,12 @@ TEST(SampleGap, ARateThatChangesMakesNoBias) {
     for (std::uint64_t thread = 0; thread < threads; ++thread) {
       sample_gap gap;
       const auto seed = [thread] { return thread; };
-      static_cast<void>(gap.ends_at(size, first, seed));
+      static_cast<void>(gap.ended_at(size, first, seed));
       for (std::size_t i = 0; i < blocks; ++i) {
-        if (gap.has_room_for(size, second))
+        if (gap.reaches(size))
           gap.pass(size);
-        else if (gap.ends_at(size, second, seed))
-          estimate += detail::blocks_for_one(size, second);
+        else if (const std::uint64_t mean = gap.ended_at(size, second, seed); mean != 0)
+          estimate += detail::blocks_for_one(size, mean);
       }
     }
     const double wanted = threads * blocks, p = 1 / detail::blocks_for_one(size, second);
@@ -294,7 +293,7 @@ TEST(SampledBlocks, TheErrorOfATagIsWhatItSays) {
       std::vector<std::size_t> live;
       for (std::size_t i = 0; i < blocks; ++i) {
         const std::size_t bytes = size_of(i);
-        if (!gap.ends_at(bytes, every, [&] { return random(); })) continue;
+        if (gap.ended_at(bytes, every, [&] { return random(); }) == 0) continue;
         s.all.add(sampled::block(i), bytes, detail::blocks_for_one(bytes, every), 0, frames, 1,
                   tag);
         if (i % 3 != 0)
