@@ -18,6 +18,7 @@
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/signals.hpp>
 #include <ashlar/runtime/front.hpp>
+#include <ashlar/runtime/memory_limit.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/sampling.hpp>
@@ -96,6 +97,7 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
   if (const look at; true)  // also while another thread forks
     samples.add(block, size, weight, os::steady_ns(), frames, depth, tag);
   tell_tracers(block, size, weight);
+  if (tag != 0) the_limit.note_tag(tag);
 }
 
 /// Returns: a block that no free hits; zero if it is to be `zeroed`. Null when there is none.
@@ -211,8 +213,7 @@ void* reallocate_sampling(void* block, std::size_t size, const char* call) noexc
   // A small block that is sampled has pages of its own, and another one has not. So it moves if it
   // was sampled, and if it is to be.
   const bool is_sampled = samples.contains(block);
-  const bool ends_gap =
-      is_sampling() && size <= small_size_max && !own_hits.gap.has_room_for(size);
+  const bool ends_gap = is_sampling() && size <= small_size_max && !own_hits.gap.has_room_for(size);
   if (is_plain() &&
       (ends_gap || (is_sampled && (size <= small_size_max || the_watch.is_guarded(block) ||
                                    usable_size(block, call) <= small_size_max)))) {
@@ -273,7 +274,27 @@ int write_samples(detail::profile_taker take, void* to) noexcept {
   return detail::write_sample_profile(samples, take, to, the.last_every, the.begun_ns);
 }
 
+bool limit_tags(const char* text) noexcept {
+  bool is_right = true;
+  constexpr std::size_t part_max = 128;
+  for (const char* at = text; *at != '\0'; at += *at == ',' ? 1 : 0) {
+    const std::size_t length = std::strcspn(at, ",");
+    char part[part_max] = {};
+    std::memcpy(part, at, std::min(length, part_max - 1));
+    at += length;
+    char* const between = std::strrchr(part, '=');
+    std::uint64_t bytes = 0;
+    const std::string_view name(part, between != nullptr ? between - part : 0);
+    if (between == nullptr || !parse_bytes(between + 1, bytes) || limit_tag(name, bytes) != 0)
+      is_right = false;
+  }
+  return is_right;
+}
+
 void start_sampling(const sampling_settings& s) noexcept {
+  if (s.tag_limits != nullptr && !limit_tags(s.tag_limits))
+    complain("ASHLAR_TAG_LIMIT", s.tag_limits,
+             "NAME=BYTES, such as parser=64M, and a comma before more");
   if (s.every == 0) return;
   if (s.file != nullptr) std::strncpy(the.file, s.file, sizeof the.file - 1);
   the.first_process = os::process_number();

@@ -91,6 +91,10 @@ void note_resized(const void* block, std::size_t size) noexcept;
 /// Effects: take(bytes, count, to) gets the profile. Returns: the same, or what take returned.
 [[nodiscard]] int write_samples(detail::profile_taker take, void* to) noexcept;
 
+/// Effects: tags have the limits that the text gives: NAME=BYTES, with commas between. Returns:
+/// false: a part is none, and the others have their effect.
+[[nodiscard]] bool limit_tags(const char* text) noexcept;
+
 /// Effects: does what the environment says. Requires: no other thread yet, and hits are as they
 /// stay.
 void start_sampling(const sampling_settings& s) noexcept;
