@@ -38,6 +38,8 @@ ASHLAR_COLD inline void* allocate_zeroed_missed(std::size_t count, std::size_t s
                                                 const char* call) noexcept {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) return or_enomem(nullptr);
+  if constexpr (is_drop_in)
+    if (void* const block = runtime::allocate_zeroed_in_gap(bytes); block != nullptr) return block;
   return or_enomem(runtime::allocate_zeroed(bytes, call));
 }
 
@@ -97,6 +99,8 @@ ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
                                                         const char* call) noexcept {
   if (void* const moved = hits::try_move(runtime::tops(), block, size); moved != nullptr) [[likely]]
     return moved;
+  if constexpr (is_drop_in)
+    if (void* const after = runtime::reallocate_in_gap(block, size); after != nullptr) return after;
   return reallocate_missed(block, size, call);
 }
 [[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {

@@ -1,5 +1,6 @@
 // adapt/control_requests.cpp: what a process answers at its control socket.
 // Layer: adapt. runtime/control.hpp declares it; docs/control-protocol.md lists the requests.
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdint>
@@ -43,25 +44,55 @@ bool trim(const request& r) {
   return true;
 }
 
-/// What the limit is, and how far the heap is from it.
-bool limit(const request& r) {
-  ashlar_stats now;
-  ashlar::runtime::collect(now, false);
+bool write_limit(const request& r, const ashlar_stats& now) {
   std::fprintf(r.out,
                "{\"limit_bytes\": %" PRIu64 ", \"committed_bytes\": %" PRIu64
                ", \"limit_refusals\": %" PRIu64 "}\n",
                now.total.limit_bytes, now.total.committed_bytes, now.total.limit_refusals);
   return true;
 }
+/// What the limit is, and how far the heap is from it.
+bool limit(const request& r) {
+  ashlar_stats now;
+  ashlar::runtime::collect(now, false);
+  return write_limit(r, now);
+}
+/// Returns: whether `text` is a limit, whose bytes are stored.
+bool read_limit(const request& r, const char* text, std::uint64_t& bytes) {
+  const char* const expected = ashlar::runtime::parse_limit(text, bytes);
+  if (expected != nullptr) std::fprintf(r.out, "limit %s: expected %s", text, expected);
+  return expected == nullptr;
+}
 bool set_limit(const request& r) {
   std::uint64_t bytes = 0;
-  if (const char* const expected = ashlar::runtime::parse_limit(r.words, bytes);
-      expected != nullptr) {
-    std::fprintf(r.out, "limit %s: expected %s", r.words, expected);
-    return false;
-  }
+  if (!read_limit(r, r.words, bytes)) return false;
   ashlar::runtime::the_limit.set(bytes);
   return limit(r);
+}
+/// The same of a heap's budget: NAME, or a limit, a tab and NAME.
+bool budget(const request& r) {
+  const char* const between = std::strchr(r.words, ashlar::control_protocol::between_paths);
+  std::uint64_t bytes = 0;
+  char text[32] = {};
+  if (between != nullptr) {
+    std::memcpy(text, r.words,
+                std::min(static_cast<std::size_t>(between - r.words), sizeof text - 1));
+    if (!read_limit(r, text, bytes)) return false;
+  }
+  const char* const name = between != nullptr ? between + 1 : r.words;
+  ashlar_stats now;
+  const auto ask = ashlar::runtime::ask_named_heap.load();
+  if (ask != nullptr && ask(name, between != nullptr ? &bytes : nullptr, now))
+    return write_limit(r, now);
+  return fail(r, name, "no heap of this name lives in this process");
+}
+
+bool tag_limits(const request& r) {
+  if constexpr (ashlar::is_drop_in) {
+    if (ashlar::runtime::limit_tags(r.words)) return true;
+    return fail(r, r.words, "expected a tag, = and bytes such as 64M, and a comma before more");
+  }
+  return fail(r, "", "only libashlar-malloc.so samples, and this process has libashlar");
 }
 
 bool sample(const request& r) {
@@ -147,6 +178,8 @@ constexpr known_request known[] = {
     {"trim", false, trim},
     {"limit", false, limit},
     {"limit", true, set_limit},
+    {"budget", true, budget},
+    {"tag", true, tag_limits},
     {"sample", true, sample},
     {"profile", true, profile},
     {"profile", false, profile_here},

@@ -40,7 +40,7 @@ TEST(StatsJson, HasTheFieldsOfTheDocumentAndNoOthers) {
                                    "slack_bytes", "reserved_bytes", "committed_bytes",
                                    "peak_committed_bytes", "resident_bytes", "given_back_bytes",
                                    "metadata_bytes", "threads", "guards_refused", "limit_bytes",
-                                   "limit_refusals"}));
+                                   "limit_refusals", "pinned_bytes"}));
   EXPECT_EQ(keys_of(j["large"]), class_keys);
   ASSERT_FALSE(j["classes"].empty());
   for (const json& c : j["classes"]) EXPECT_EQ(keys_of(c), class_keys);

@@ -44,8 +44,9 @@ void for_each_tag([[maybe_unused]] Visitor visit) {
     // NOLINTNEXTLINE(bugprone-incorrect-roundings)
     const auto whole = [](double x) { return static_cast<std::uint64_t>(x + 0.5); };
     for (unsigned n = 1; ashlar::runtime::samples.read_tag(n, tag); ++n)
-      visit(tag.name, tag_stats{whole(tag.live_bytes),
-                                whole(ashlar::detail::square_root(tag.live_variance))});
+      visit(tag.name,
+            tag_stats{whole(tag.live_bytes), whole(ashlar::detail::square_root(tag.live_variance)),
+                      tag.limit_bytes});
   }
 }
 

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/core/config.hpp>
+
 namespace ashlar::detail {
 
 /// Returns: the natural logarithm of x. Requires: x is positive and normal.
@@ -67,34 +69,55 @@ namespace ashlar::detail {
   return 1 / one_minus_exp(static_cast<double>(sampled_bytes(size)) / static_cast<double>(every));
 }
 
-/// A thread's place in its gap. A gap of another mean than what is asked for is no longer one: the
-/// next one begins there, which changes no probability.
+/// A thread's place in its gap. What is in reach of hits is at most `reach_max` of it: so what a hit
+/// passes is small, and a thread soon sees that another mean is asked for.
+///
+/// A gap decides on the allocation at which that is seen, and the next one has the new mean. So what
+/// decides on an allocation never depends on what is decided.
 class sample_gap {
  public:
-  /// Returns: whether an allocation of `size` is in the gap, so that it is not sampled. The first
-  /// one never is.
-  [[nodiscard]] constexpr bool has_room_for(std::size_t size, std::uint64_t every) const noexcept {
-    return mean_ == every && sampled_bytes(size) < left_;
-  }
-  /// Effects: the allocation's bytes leave the gap. Requires: has_room_for(size, every).
-  constexpr void pass(std::size_t size) noexcept { left_ -= sampled_bytes(size); }
+  static constexpr std::uint64_t reach_max = 64 * 1024;
 
-  /// Effects: the allocation's bytes leave the gap; at its end a new one is drawn, with that mean.
-  /// Returns: whether the allocation is sampled. `seed` is for a thread's first gap.
+  /// Returns: whether an allocation of `size` is in reach of hits, so that it is not sampled.
+  [[nodiscard]] ASHLAR_HOT constexpr bool reaches(std::size_t size) const noexcept {
+    return size < in_reach_;
+  }
+  /// Effects: the allocation's bytes leave the gap. Requires: reaches(size).
+  ASHLAR_HOT constexpr void pass(std::size_t size) noexcept { in_reach_ -= sampled_bytes(size); }
+
+  /// Returns: whether the gap goes on behind an allocation of `size`. The first one has no gap.
+  [[nodiscard]] constexpr bool has_room_for(std::size_t size) const noexcept {
+    return size < in_reach_ + beyond_;
+  }
+
+  /// Effects: the allocation's bytes leave the gap; behind its end a new one is drawn, with the mean
+  /// `every`. Returns: 0, or the mean of the gap that ended: the allocation is sampled. `seed` is
+  /// for a thread's first gap.
   template <class Seed>
-  [[nodiscard]] constexpr bool ends_at(std::size_t size, std::uint64_t every, Seed seed) noexcept {
-    if (mean_ == 0) random_ = seed();
-    if (mean_ != every) left_ = draw(every);
-    mean_ = every;
-    if (has_room_for(size, every)) {
-      pass(size);
-      return false;
+  [[nodiscard]] constexpr std::uint64_t ended_at(std::size_t size, std::uint64_t every,
+                                                 Seed seed) noexcept {
+    if (mean_ == 0) {
+      random_ = seed();
+      begin(every);
     }
-    left_ = draw(every);
-    return true;
+    const std::uint64_t mean = mean_;
+    const bool ends = !has_room_for(size);
+    if (ends || mean != every)
+      begin(every);
+    else
+      put_in_reach(in_reach_ + beyond_ - sampled_bytes(size));
+    return ends ? mean : 0;
   }
 
  private:
+  constexpr void begin(std::uint64_t every) noexcept {
+    mean_ = every;
+    put_in_reach(draw(every) - 1);
+  }
+  constexpr void put_in_reach(std::uint64_t left) noexcept {
+    in_reach_ = left < reach_max ? left : reach_max;
+    beyond_ = left - in_reach_;
+  }
   /// Returns: n > 0 with the probability exp(-(n - 1) / every) - exp(-n / every).
   [[nodiscard]] constexpr std::uint64_t draw(std::uint64_t every) noexcept {
     // SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
@@ -107,8 +130,9 @@ class sample_gap {
     return 1 + static_cast<std::uint64_t>(-natural_log(u) * static_cast<double>(every));
   }
 
-  std::uint64_t left_ = 0;  ///< bytes up to the sampled one, and that
-  std::uint64_t mean_ = 0;  ///< of this gap; 0: none was drawn
+  std::uint64_t in_reach_ = 0;  ///< bytes before the sampled one
+  std::uint64_t beyond_ = 0;    ///< and behind those
+  std::uint64_t mean_ = 0;      ///< of this gap; 0: none was drawn
   std::uint64_t random_ = 0;
 };
 

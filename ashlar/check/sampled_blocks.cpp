@@ -112,6 +112,26 @@ bool sampled_blocks::read_tag(unsigned number, sampled_tag& out) noexcept {
   return true;
 }
 
+void sampled_blocks::limit_tag(unsigned number, std::uint64_t bytes) noexcept {
+  const std::lock_guard guard(mutex_);
+  tags_[number - 1].limit_bytes = bytes;
+}
+
+bool sampled_blocks::take_crossing(unsigned number, sampled_tag& out) noexcept {
+  const std::lock_guard guard(mutex_);
+  sampled_tag& tag = tags_[number - 1];
+  const auto limit = static_cast<double>(tag.limit_bytes);
+  if (tag.limit_bytes == 0 || tag.live_bytes <= limit) {
+    tag.is_above = false;
+    return false;
+  }
+  const double above = tag.live_bytes - limit;
+  if (tag.is_above || above * above <= 4 * tag.live_variance) return false;
+  tag.is_above = true;
+  out = tag;
+  return true;
+}
+
 sampled_site* sampled_blocks::site_of(const void* const* frames, unsigned depth,
                                       unsigned tag) noexcept {
   std::uint64_t hash = hash_of(frames, depth, tag);

@@ -39,6 +39,8 @@ struct sampled_tag {
   /// estimates its part of the variance, without bias, by (1 - 1 / w) * (w * b)^2 (Särndal,
   /// Swensson, Wretman: Model Assisted Survey Sampling, 1992, section 3.5).
   double live_variance = 0;
+  std::uint64_t limit_bytes = 0;  ///< of live_bytes; 0: none
+  bool is_above = false;          ///< it was told, and less has not lived since
 };
 
 /// A call stack that allocates, and the estimates of it.
@@ -98,6 +100,13 @@ class sampled_blocks {
   /// Effects: `out` is what is known of the tag with that number now. Returns: false: no tag has
   /// it, nor a higher one.
   [[nodiscard]] bool read_tag(unsigned number, sampled_tag& out) noexcept;
+
+  /// Effects: the tag with that number has that limit from now on, 0: none. Requires: number_of
+  /// returned it.
+  void limit_tag(unsigned number, std::uint64_t bytes) noexcept;
+  /// Returns: whether the tag is above its limit by more than two standard errors, and was not the
+  /// last time; then `out` is what is known of it. Requires: number_of returned `number`.
+  [[nodiscard]] bool take_crossing(unsigned number, sampled_tag& out) noexcept;
 
   /// Returns: whether start() ever returned true.
   [[nodiscard]] ASHLAR_HOT bool has_started() const noexcept {

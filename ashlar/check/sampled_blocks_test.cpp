@@ -30,8 +30,8 @@ TEST(SampleGap, KnowsRoots) {
 
 TEST(SampleGap, FirstAllocationsAreInNoGap) {
   constexpr sample_gap fresh;
-  EXPECT_FALSE(fresh.has_room_for(0, 512));
-  EXPECT_FALSE(fresh.has_room_for(1, 512));
+  EXPECT_FALSE(fresh.has_room_for(0));
+  EXPECT_FALSE(fresh.reaches(0));
 }
 
 /// The share of `count` allocations that are sampled; their sizes come from size(i).
@@ -40,9 +40,9 @@ void sample_all(std::size_t count, std::uint64_t every, std::uint64_t seed, Size
   sample_gap gap;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t bytes = size(i);
-    if (gap.has_room_for(bytes, every))  // as the fast part of a miss
+    if (gap.reaches(bytes))  // as the fast part of a miss
       gap.pass(bytes);
-    else if (gap.ends_at(bytes, every, [seed] { return seed; }))
+    else if (gap.ended_at(bytes, every, [seed] { return seed; }) != 0)
       see(bytes);
   }
 }
@@ -82,25 +82,32 @@ TEST(SampleGap, APatternOfSizesMakesNoBias) {
   EXPECT_NEAR(second / pairs, 1, 0.02);
 }
 
-/// A rate that changes counts at once, and no block for what the other rate's would.
+/// A rate that changes counts after what is in reach at the latest, and no block before or after is
+/// counted for what the other rate's would.
 TEST(SampleGap, ARateThatChangesMakesNoBias) {
+  constexpr std::size_t threads = 10'000, size = 100, blocks = 50;
+  constexpr std::size_t late = sample_gap::reach_max / detail::sampled_bytes(size) + 2;
   for (const auto& [first, second] :
-       {std::pair<std::uint64_t, std::uint64_t>{1, 65'536}, {1 << 30, 4096}}) {
-    double estimate = 0;
-    constexpr std::size_t threads = 20'000, size = 100, blocks = 50;
+       {std::pair<std::uint64_t, std::uint64_t>{1, 65'536}, {1 << 30, 4096}, {4096, 512}}) {
+    double before = 0, estimate = 0;
     for (std::uint64_t thread = 0; thread < threads; ++thread) {
       sample_gap gap;
       const auto seed = [thread] { return thread; };
-      static_cast<void>(gap.ends_at(size, first, seed));
-      for (std::size_t i = 0; i < blocks; ++i) {
-        if (gap.has_room_for(size, second))
+      static_cast<void>(gap.ended_at(size, first, seed));
+      for (std::size_t i = 0; i < late + blocks; ++i) {
+        if (gap.reaches(size))
           gap.pass(size);
-        else if (gap.ends_at(size, second, seed))
-          estimate += detail::blocks_for_one(size, second);
+        else if (const std::uint64_t mean = gap.ended_at(size, second, seed); mean != 0)
+          (i < late ? before : estimate) += detail::blocks_for_one(size, mean);
       }
     }
-    const double wanted = threads * blocks, p = 1 / detail::blocks_for_one(size, second);
-    EXPECT_NEAR(estimate, wanted, 5 * std::sqrt(wanted * (1 - p) / p)) << first << " " << second;
+    const auto expect_near = [&](double seen, std::size_t wanted, std::uint64_t every) {
+      const auto all = static_cast<double>(wanted);
+      const double p = 1 / detail::blocks_for_one(size, every);
+      EXPECT_NEAR(seen, all, 5 * std::sqrt(all * (1 - p) / p)) << first << " " << second;
+    };
+    expect_near(before, threads * late, std::max(first, second));
+    expect_near(estimate, threads * blocks, second);
   }
 }
 
@@ -294,7 +301,7 @@ TEST(SampledBlocks, TheErrorOfATagIsWhatItSays) {
       std::vector<std::size_t> live;
       for (std::size_t i = 0; i < blocks; ++i) {
         const std::size_t bytes = size_of(i);
-        if (!gap.ends_at(bytes, every, [&] { return random(); })) continue;
+        if (gap.ended_at(bytes, every, [&] { return random(); }) == 0) continue;
         s.all.add(sampled::block(i), bytes, detail::blocks_for_one(bytes, every), 0, frames, 1,
                   tag);
         if (i % 3 != 0)

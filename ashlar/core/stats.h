@@ -43,6 +43,7 @@ struct ashlar_total_stats {
   uint64_t guards_refused;   /* guarded blocks and closed pages that were refused */
   uint64_t limit_bytes;      /* committed_bytes at most; 0: there is no limit */
   uint64_t limit_refusals;   /* requests that found no room within the limit, and got nothing */
+  uint64_t pinned_bytes;     /* of slabs, beside their blocks in use, which keep them from going */
 };
 
 #define ASHLAR_MAX_CLASSES 96

@@ -78,18 +78,23 @@ inline constexpr stats_field<ashlar_total_stats> total_stats_fields[] = {
      "Most bytes that may be backed by memory; 0: no limit."},
     {"limit_refusals", &ashlar_total_stats::limit_refusals, figure_kind::counter,
      "heap_limit_refusals", "Requests that found no room within the limit."},
+    {"pinned_bytes", &ashlar_total_stats::pinned_bytes, figure_kind::gauge, "heap_pinned_bytes",
+     "Bytes of slabs beside their blocks in use, which keep them from going back."},
 };
 
 /// Estimates of what lives under a tag (adapt/tags.h), in the drop-in library's texts alone.
 struct tag_stats {
   std::uint64_t live_bytes = 0;
   std::uint64_t live_error_bytes = 0;  ///< its standard error
+  std::uint64_t limit_bytes = 0;       ///< 0: none
 };
 inline constexpr stats_field<tag_stats> tag_stats_fields[] = {
     {"live_bytes", &tag_stats::live_bytes, figure_kind::gauge, "tag_live_bytes",
      "Bytes of live blocks that were allocated under the tag, estimated from samples."},
     {"live_error_bytes", &tag_stats::live_error_bytes, figure_kind::gauge, "tag_live_error_bytes",
      "The standard error of that estimate."},
+    {"limit_bytes", &tag_stats::limit_bytes, figure_kind::gauge, "tag_limit_bytes",
+     "What may live under the tag until a line says so; 0: there is no limit."},
 };
 
 /// Effects: adds each figure of `more` to that of `sum`. Labels stay.

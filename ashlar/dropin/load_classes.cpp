@@ -1,14 +1,12 @@
 // dropin/load_classes.cpp: the table that may be loaded, and loading it.
 // Layer: dropin. runtime/process_classes.hpp declares both.
 #include <cerrno>
-#include <new>
 #include <utility>
 
 #include <unistd.h>
 
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/class_file.hpp>
-#include <ashlar/os/page_source.hpp>
 #include <ashlar/os/small_file.hpp>
 #include <ashlar/runtime/process_classes.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -16,6 +14,7 @@
 namespace ashlar::runtime {
 
 constinit detail::class_table loaded_classes = built_in_classes;
+constinit detail::class_table undiverted_classes;
 constinit std::atomic<const detail::class_table*> loadable_process_classes::true_classes{
     &loaded_classes};
 
@@ -31,15 +30,12 @@ void loadable_process_classes::load() noexcept {
     load_file(path);
 }
 
-bool loadable_process_classes::divert_hits(bool on) noexcept {
-  // A copy, which stays from the first time on: misses that have begun may read it.
-  const detail::class_table* truth = true_classes.load(std::memory_order_relaxed);
-  if (truth == &loaded_classes) {
-    if (!on) return true;
-    void* const copy =
-        os::page_source::allocate(sizeof(detail::class_table), alignof(detail::class_table));
-    if (copy == nullptr) return false;
-    truth = new (copy) detail::class_table(loaded_classes);
+void loadable_process_classes::divert_hits(bool on) noexcept {
+  // The copy stays from the first time on: misses that have begun may read it.
+  const detail::class_table* const truth = &undiverted_classes;
+  if (true_classes.load(std::memory_order_relaxed) != truth) {
+    if (!on) return;
+    undiverted_classes = loaded_classes;
     true_classes.store(truth, std::memory_order_release);
   }
   for (std::size_t i = 0; i < loaded_classes.by_granules.size(); ++i)
@@ -49,7 +45,6 @@ bool loadable_process_classes::divert_hits(bool on) noexcept {
     __atomic_store_n(&loaded_classes.kept_sizes[c], on ? 0 : truth->kept_sizes[c],
                      __ATOMIC_RELAXED);
   __atomic_store_n(&loaded_classes.hit_end, on ? 0 : truth->hit_end, __ATOMIC_RELAXED);
-  return true;
 }
 
 void loadable_process_classes::load_file(const char* path) noexcept {

@@ -43,6 +43,29 @@ TEST(HeapStats, CountCachesMetadataAndReservations) {
   EXPECT_EQ(stats_of(*h).total.threads, 0u);
 }
 
+/// What one block of each slab keeps: the rest of the slab.
+TEST(HeapStats, BytesBesideBlocksInUseArePinned) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  std::vector<void*> held;
+  for (std::size_t i = 0; i < 20'000; ++i) held.push_back(allocate(*h, *own, 64));
+  const ashlar_stats full = stats_of(*h, own);
+  EXPECT_LT(full.total.pinned_bytes, full.total.bytes_in_use / 5);
+  for (std::size_t i = 0; i < held.size(); ++i)
+    if (i % 100 != 0) deallocate(*h, *own, held[i]);
+  h->flush(*own);
+  h->trim();
+  const ashlar_stats s = stats_of(*h, own);
+  EXPECT_EQ(s.total.bytes_in_use, 200u * 64);
+  EXPECT_EQ(s.total.pinned_bytes, s.classes[3].committed_bytes - 200 * 64);
+  EXPECT_GT(s.total.pinned_bytes, 20'000u * 64 / 2);
+  for (std::size_t i = 0; i < held.size(); i += 100) deallocate(*h, *own, held[i]);
+  h->flush(*own);
+  h->trim();
+  EXPECT_EQ(stats_of(*h, own).total.pinned_bytes, 0u);
+  h->detach(own);
+}
+
 TEST(HeapStats, KeepOnlyForgetsTheOtherCachesAndWhatTheyHeld) {
   const auto h = std::make_unique<test_heap>();
   cache* a = h->attach();

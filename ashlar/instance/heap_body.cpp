@@ -19,6 +19,7 @@
 #include <ashlar/instance/heap_instance.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/os/process.hpp>
+#include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::runtime {
@@ -67,10 +68,25 @@ struct heap_registry {
 
   /// Effects: gives a cache of the calling thread's back, if the heap still lives. O(living heaps).
   void detach(const heap_slot& slot) noexcept {
-    heap_instance* const body = pin(slot.id);
+    heap_instance* const body = pin([&](const heap_instance& b) { return b.id_ == slot.id; });
     if (body == nullptr) return;
     body->engine_.detach(&heap_engine::cache::of(*slot.tops));
     unpin(body);
+  }
+
+  /// As named_heap_request. O(living heaps).
+  [[nodiscard]] bool ask(const char* name, const std::uint64_t* budget,
+                         ashlar_stats& now) noexcept {
+    heap_instance* const body = pin([name](const heap_instance& b) {
+      return b.name() != nullptr && std::string_view(b.name()) == name;
+    });
+    if (body == nullptr) return false;
+    if (budget != nullptr) body->set_budget(*budget);
+    body->collect(now);
+    const std::size_t bytes = body->budget_bytes_.load(std::memory_order_relaxed);
+    now.total.limit_bytes = bytes == SIZE_MAX ? 0 : bytes;  // also of a heap that nobody has used
+    unpin(body);
+    return true;
   }
 
   // ---- fork: the child has the forking thread alone ----
@@ -103,11 +119,12 @@ struct heap_registry {
   }
 
  private:
-  /// Returns: the heap with `id`, kept alive until `unpin`; null when it has ended.
-  [[nodiscard]] heap_instance* pin(std::uint64_t id) noexcept {
+  /// Returns: the newest heap that `is_it`, kept alive until `unpin`; null when it has ended.
+  template <class IsIt>
+  [[nodiscard]] heap_instance* pin(IsIt is_it) noexcept {
     const std::lock_guard guard(links);
     heap_instance* body = newest;
-    while (body != nullptr && body->id_ != id) body = body->next;
+    while (body != nullptr && !is_it(*body)) body = body->next;
     // Free for sure when there are no pins: `remove` locks it only after the heap has left the
     // list.
     if (body != nullptr && body->pins_++ == 0) body->unpinned_.lock();
@@ -189,6 +206,8 @@ void start_instances() noexcept {
   deallocate(allocate(1), "free");
   os::at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   thread_exit.start(end_thread);
+  ask_named_heap.store([](const char* name, const std::uint64_t* budget,
+                          ashlar_stats& now) noexcept { return registry.ask(name, budget, now); });
 }
 
 /// The first heap may begin before this, in an earlier constructor.
@@ -287,7 +306,7 @@ heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
   if (memory == nullptr) return nullptr;
   auto* const body = ::new (memory) heap_instance;
   body->engine_.set_name(name);
-  body->budget_bytes_ = budget_bytes;
+  body->budget_bytes_.store(budget_bytes, std::memory_order_relaxed);
   body->engine_.space().place(source, budget_bytes);
   body->engine_.set_bounds(heap_bounds::of_budget(budget_bytes));
   registry.add(body);
@@ -313,6 +332,16 @@ void heap_body::destroy(heap_body* of, detail::heap_leaks leaks) noexcept {
   checks.end();
   body->~heap_instance();
   os::page_source::deallocate(body, body_bytes(), detail::page_size);
+}
+
+void heap_instance::set_budget(std::uint64_t bytes) noexcept {
+  const bool is_bound = bytes != 0 && bytes < SIZE_MAX;
+  const std::size_t most = is_bound ? static_cast<std::size_t>(bytes) : SIZE_MAX;
+  budget_bytes_.store(most, std::memory_order_relaxed);
+  engine_.space().set_budget(most);
+  constexpr unsigned no_soft_limit = 100;
+  engine_.set_limit(most, no_soft_limit);
+  if (engine_.committed_bytes() > most) trim();
 }
 
 bool heap_instance::start_checks(const heap_checks& checks) noexcept {
@@ -344,12 +373,13 @@ void* heap_instance::take_once(std::size_t size, std::size_t alignment) noexcept
 
 void* heap_instance::take(std::size_t size, std::size_t alignment) noexcept {
   if (void* const block = take_once(size, alignment); block != nullptr) return block;
-  if (size <= budget_bytes_ && size <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX) {
+  const std::size_t budget = budget_bytes_.load(std::memory_order_relaxed);
+  if (size <= budget && size <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX) {
     trim();
     if (void* const block = take_once(size, alignment); block != nullptr) return block;
     pressure_.fetch_add(1, std::memory_order_relaxed);
   }
-  if (budget_bytes_ != SIZE_MAX) engine_.note_refusal();
+  if (budget != SIZE_MAX) engine_.note_refusal();
   return nullptr;
 }
 

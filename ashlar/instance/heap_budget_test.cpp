@@ -5,6 +5,7 @@
 #include <ashlar/instance/heap_space.hpp>
 #include <ashlar/instance/test_heaps.hpp>
 #include <ashlar/os/page_source.hpp>
+#include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace {
@@ -51,6 +52,42 @@ class noting_source {
 };
 
 // ---- budgets ------------------------------------------------------------------------------------
+
+/// What `ashlar ctl PID budget NAME` asks.
+TEST(HeapBudget, IsReadAndChangedByName) {
+  const auto ask = [](const char* name, const std::uint64_t* budget, ashlar_stats& now) {
+    return runtime::ask_named_heap.load()(name, budget, now);
+  };
+  ashlar_stats now;
+  heap other({.budget_bytes = 9 * mib, .name = "other"});
+  heap h({.budget_bytes = 2 * mib, .name = "tenant"});
+  EXPECT_FALSE(ask("nobody", nullptr, now));
+  ASSERT_TRUE(ask("tenant", nullptr, now));
+  EXPECT_EQ(now.total.limit_bytes, 2 * mib);
+  const auto blocks_of_a_page = [&] {
+    std::vector<void*> blocks;
+    while (void* const block = h.try_allocate(page)) blocks.push_back(block);
+    return blocks;
+  };
+  std::vector<void*> blocks = blocks_of_a_page();
+  EXPECT_LE(blocks.size() * page, 2 * mib);
+  for (const std::uint64_t budget : {6 * mib, 3 * mib}) {  // with more, and with less than is held
+    ASSERT_TRUE(ask("tenant", &budget, now));
+    EXPECT_EQ(now.total.limit_bytes, budget);
+    const std::vector<void*> more = blocks_of_a_page();
+    EXPECT_EQ(more.empty(), budget == 3 * mib);
+    blocks.insert(blocks.end(), more.begin(), more.end());
+    EXPECT_LE(blocks.size() * page, 6 * mib);
+  }
+  EXPECT_GT(blocks.size() * page, 5 * mib);
+  const std::uint64_t none = 0;
+  ASSERT_TRUE(ask("tenant", &none, now));
+  EXPECT_EQ(now.total.limit_bytes, 0u);
+  for (std::size_t i = 0; i < 4096; ++i) blocks.push_back(h.allocate(page));
+  for (void* const block : blocks) h.deallocate(block);
+  ASSERT_TRUE(ask("other", nullptr, now));
+  EXPECT_EQ(now.total.limit_bytes, 9 * mib);
+}
 
 TEST(HeapBudget, IsNeverExceededAndWhollyUsable) {
   for (const std::size_t budget : {64 * page, 256 * page, 1280 * page + 12'345,

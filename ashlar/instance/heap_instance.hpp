@@ -62,6 +62,9 @@ class heap_instance final : public heap_body {
   static constexpr std::uint64_t never_hit_id = UINT64_MAX;
 
   [[nodiscard]] bool start_checks(const heap_checks& checks) noexcept;
+  /// Effects: the heap holds no more than `bytes` from now on, 0: as much as there is. What it has
+  /// already it keeps.
+  void set_budget(std::uint64_t bytes) noexcept;
   [[nodiscard]] bool is_watched() const noexcept { return watch_.counts_exactly(); }
   [[nodiscard]] detail::watched_heap<plain_calls> watched_calls() noexcept {
     return {watch_, plain_calls{this}};
@@ -73,7 +76,7 @@ class heap_instance final : public heap_body {
   heap_engine engine_;
   detail::heap_watch watch_;
   std::uint64_t id_ = 0;  ///< `hit_id_` is the same, but for a heap with checks
-  std::size_t budget_bytes_ = SIZE_MAX;
+  std::atomic<std::size_t> budget_bytes_{SIZE_MAX};
   std::atomic<std::uint32_t> pressure_{0};  ///< how often the heap was exhausted
 
   // The registry's, under its lock: which threads keep this heap from ending.

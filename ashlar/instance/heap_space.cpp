@@ -34,7 +34,8 @@ constexpr std::size_t power_of_two(std::size_t n, std::size_t most) noexcept {
 void* heap_space::reserve(std::size_t bytes) noexcept {
   if (!has_source()) return os::system_space::reserve(bytes);
   const std::size_t taken = taken_bytes();
-  if (taken > budget_bytes_ || bytes > budget_bytes_ - taken) return nullptr;
+  const std::size_t budget = budget_bytes_.load(std::memory_order_relaxed);
+  if (taken > budget || bytes > budget - taken) return nullptr;
   piece* free = nullptr;
   {
     const std::lock_guard guard(mutex_);
@@ -72,18 +73,18 @@ void heap_space::release(void* p, std::size_t bytes) noexcept {
 }
 
 std::size_t heap_space::limit() const noexcept {
+  const std::size_t budget = budget_bytes_.load(std::memory_order_relaxed);
   if (has_source()) {
     // The first piece is a quarter of the budget; later ones double what there is.
     const std::size_t taken = taken_bytes();
     if (taken == 0)
-      return 4 * power_of_two(std::clamp(budget_bytes_ / 4, first_piece_min, first_piece_max),
+      return 4 * power_of_two(std::clamp(budget / 4, first_piece_min, first_piece_max),
                               first_piece_max);
     return saturating_product(std::max(taken, first_piece_min), 8);
   }
   // Twice the budget: pages are scattered, and a block needs its own side by side. A heap without a
   // budget gets what the machine has. If more is needed, a further range is.
-  const std::size_t wanted =
-      budget_bytes_ == SIZE_MAX ? physical() : saturating_product(budget_bytes_, 2);
+  const std::size_t wanted = budget == SIZE_MAX ? physical() : saturating_product(budget, 2);
   return std::min(4 * power_of_two(std::max(wanted, range_bytes_min), addresses_max),
                   os::system_space::limit());
 }

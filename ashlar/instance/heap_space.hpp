@@ -33,7 +33,11 @@ class heap_space {
   /// Requires: called before everything else. `budget_bytes` bounds what is taken from a source.
   void place(const any_source& source, std::size_t budget_bytes) noexcept {
     source_ = source;
-    budget_bytes_ = budget_bytes;
+    set_budget(budget_bytes);
+  }
+  /// Effects: another budget, at any time.
+  void set_budget(std::size_t bytes) noexcept {
+    budget_bytes_.store(bytes, std::memory_order_relaxed);
   }
 
   [[nodiscard]] bool has_source() const noexcept { return source_.allocate != nullptr; }
@@ -95,7 +99,7 @@ class heap_space {
   [[nodiscard]] bool is_piece(const void* p) noexcept;
 
   any_source source_;
-  std::size_t budget_bytes_ = SIZE_MAX;
+  std::atomic<std::size_t> budget_bytes_{SIZE_MAX};
   std::atomic<std::size_t> taken_{0};
   std::atomic<std::size_t> taken_peak_{0};
   std::atomic<std::uint64_t> returned_{0};

@@ -17,6 +17,7 @@
 namespace ashlar::runtime {
 
 constinit control the_control;
+constinit std::atomic<named_heap_request> ask_named_heap{nullptr};
 
 namespace {
 

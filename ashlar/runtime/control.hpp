@@ -14,9 +14,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/stats.h>
 #include <ashlar/os/control_socket.hpp>
 #include <ashlar/os/service_thread.hpp>
 
@@ -93,6 +95,14 @@ class control {
 };
 
 extern control the_control;
+
+/// What answers for heaps beside the process heap (instance/heap_body.cpp). Returns: whether one named
+/// `name` lives: then it has the `budget` from now on if that is not null, 0: as much as there is,
+/// and `now` has its figures.
+using named_heap_request = bool (*)(const char* name, const std::uint64_t* budget,
+                                    ashlar_stats& now) noexcept;
+/// Null until the first of them begins.
+extern constinit std::atomic<named_heap_request> ask_named_heap;
 
 /// An os::control_handler. Defined in adapt, whose texts it writes (adapt/control_requests.cpp).
 [[nodiscard]] bool answer_control(const char* request, std::size_t peer, std::FILE* out) noexcept;

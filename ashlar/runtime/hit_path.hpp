@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <ashlar/check/sample_gap.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/hit_path.hpp>
@@ -31,6 +32,7 @@ using process_hits = detail::hit_path<process_classes>;
 struct operator_classes {
   std::size_t end_of_made_forms = 0;    ///< as `block_tables::end`
   std::size_t sizes_of_made_forms = 0;  ///< they hit for sizes below this one
+  detail::sample_gap gap;               ///< of the thread's samples (sampling.hpp)
 };
 struct no_operators {};
 
@@ -127,6 +129,11 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
 /// from.
 /// Requires: block not null, size > 0.
 [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept;
+
+/// Returns: as reallocate and allocate_zeroed, where hits would serve if no allocation was sampled,
+/// and this one is not; else null, and nothing has changed. In the drop-in library (sampling.hpp).
+[[nodiscard]] ASHLAR_MISS void* reallocate_in_gap(void* block, std::size_t size) noexcept;
+[[nodiscard]] ASHLAR_MISS void* allocate_zeroed_in_gap(std::size_t size) noexcept;
 
 /// Returns: the bytes that a caller may use of the block; 0 after a fault. Requires: block not
 /// null.

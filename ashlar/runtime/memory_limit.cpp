@@ -142,6 +142,36 @@ void memory_limit::cross() noexcept {
   if (const std::size_t above = the_heap.bytes_above(); above != 0) call_program(above);
 }
 
+void memory_limit::note_tag(unsigned tag) noexcept {
+  if constexpr (is_drop_in) {
+    detail::sampled_tag now;
+    if (is_in_between() || !samples.take_crossing(tag, now)) return;
+    const auto bytes = static_cast<std::uint64_t>(now.live_bytes);
+    line_writer<256> line;
+    line << "ashlar: the tag \"" << static_cast<const char*>(now.name) << "\" holds " << bytes
+         << " bytes, give or take "
+         << static_cast<std::uint64_t>(detail::square_root(now.live_variance))
+         << ", which is above its limit of " << now.limit_bytes << " (ASHLAR_TAG_LIMIT)";
+    line.end_line();
+    os::write_remark(line.data(), line.size());
+    call_program(static_cast<std::size_t>(bytes - now.limit_bytes));
+  }
+}
+
+int limit_tag([[maybe_unused]] std::string_view name,
+              [[maybe_unused]] std::uint64_t bytes) noexcept {
+  if constexpr (is_drop_in) {
+    if (name.empty() || name.size() > detail::sampled_tag::name_bytes_max) return EINVAL;
+    if (!the_heap.start() || !samples.start()) return ENOMEM;
+    const unsigned number = samples.number_of(name);
+    if (number == 0) return ENOMEM;
+    if (number == samples.other_tags) return EINVAL;
+    samples.limit_tag(number, bytes);
+    return 0;
+  }
+  return ENOTSUP;
+}
+
 bool memory_limit::make_room(std::size_t size) noexcept {
   if (is_in_between() || size > bytes_.load(std::memory_order_relaxed)) return false;
   {

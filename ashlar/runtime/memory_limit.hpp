@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/runtime/process_heap.hpp>
@@ -29,6 +30,11 @@ namespace ashlar::runtime {
 /// `bytes` is as it was, and this is what was expected. `root` is as for os::memory_group.
 [[nodiscard]] const char* parse_limit(const char* text, std::uint64_t& bytes,
                                       const char* root = "") noexcept;
+
+/// Effects: the tag of that name has that limit from now on (memory_limit::note_tag), 0: none. In
+/// the drop-in library. Returns: 0, or the error's number: EINVAL (no tag has such a name, or there
+/// are too many), ENOMEM.
+[[nodiscard]] int limit_tag(std::string_view name, std::uint64_t bytes) noexcept;
 
 class memory_limit {
  public:
@@ -56,6 +62,11 @@ class memory_limit {
     if (the_heap.has_crossed()) [[unlikely]]
       cross();
   }
+
+  /// Effects: if what lives of the tag with that number, which was sampled, came above the tag's
+  /// limit: one line on standard error, and the program's function is called. In the drop-in
+  /// library. Requires: as note_miss.
+  void note_tag(unsigned tag) noexcept;
 
   [[nodiscard]] bool is_set() const noexcept { return bytes_.load(std::memory_order_relaxed) != 0; }
   /// Effects: called when a request for `size` got null: if the limit is why, the program's

@@ -34,6 +34,8 @@ inline constexpr const detail::class_table& built_in_classes = detail::standard_
 
 /// The built-in classes until others are loaded: in the drop-in alone (dropin/load_classes.cpp).
 extern constinit detail::class_table loaded_classes;
+/// A copy of them from the first time on that hits are diverted.
+extern constinit detail::class_table undiverted_classes;
 
 /// Hits and misses ask for the class of a size in two ways. While hits are diverted, they are told
 /// class 0, whose stack is always empty, and realloc that no block can stay: each allocation misses
@@ -55,9 +57,9 @@ struct loadable_process_classes : detail::classes_in<loaded_classes> {
   [[nodiscard]] ASHLAR_HOT static const detail::class_table& of_misses() noexcept {
     return *true_classes.load(std::memory_order_acquire);
   }
-  /// Effects: diverts hits, or ends that. Other threads see it soon. Returns: false, with nothing
-  /// changed, when memory was refused. Requires: the heap has started; one caller at a time.
-  [[nodiscard]] static bool divert_hits(bool on) noexcept;
+  /// Effects: diverts hits, or ends that. Other threads see it soon. Requires: the heap has
+  /// started; one caller at a time.
+  static void divert_hits(bool on) noexcept;
 
   /// Effects: loads the file that ASHLAR_CONFIG names, if it is set. Only the first call does so:
   /// the heap calls this before it starts, and so does the reserve.
@@ -70,13 +72,13 @@ struct loadable_process_classes : detail::classes_in<loaded_classes> {
   static std::atomic<const detail::class_table*> true_classes;
 };
 
-/// The hits of a miss: the true classes, whatever hits are told.
+/// The hits of a miss: the true classes, whatever hits are told. Requires: hits were diverted once.
 struct classes_of_misses : loadable_process_classes {
   [[nodiscard]] ASHLAR_HOT static class_index of_size(std::size_t size) noexcept {
-    return of_misses().of_size(size);
+    return undiverted_classes.of_size(size);
   }
   [[nodiscard]] ASHLAR_HOT static std::size_t kept_size(class_index c) noexcept {
-    return of_misses().kept_sizes[std::size_t{c}];
+    return undiverted_classes.kept_sizes[std::size_t{c}];
   }
   [[nodiscard]] ASHLAR_HOT static constexpr std::size_t hit_end() noexcept {
     return classes_in::hit_end();

@@ -57,14 +57,21 @@ void let_made_forms_hit(HitState& state) noexcept {
     state.sizes_of_made_forms = detail::size_end;
   }
 }
+/// Effects: nothing hits from now on. The gap of samples stays.
+template <class HitState>
+void let_nothing_hit(HitState& state) noexcept {
+  HitState none;
+  if constexpr (is_drop_in) none.gap = state.gap;
+  state = none;
+}
 }  // namespace
 
+void leave_hit_paths() noexcept {
+  let_nothing_hit(own_hits);
+}
 void enter_hit_paths(process_heap::cache& own) noexcept {
   own_hits.tops = &own.tops;
   let_made_forms_hit(own_hits);
-}
-void leave_hit_paths() noexcept {
-  own_hits = {};
 }
 
 namespace {

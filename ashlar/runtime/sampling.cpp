@@ -18,6 +18,7 @@
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/signals.hpp>
 #include <ashlar/runtime/front.hpp>
+#include <ashlar/runtime/memory_limit.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/sampling.hpp>
@@ -28,7 +29,6 @@ namespace ashlar::runtime {
 
 constinit std::atomic<std::uint64_t> sampled_every{0};
 constinit detail::sampled_blocks samples;
-[[gnu::tls_model("initial-exec")]] constinit thread_local detail::sample_gap own_gap;
 
 namespace {
 
@@ -53,7 +53,7 @@ struct {
 
 /// Numbers that differ from thread to thread, and from run to run.
 [[nodiscard]] std::uint64_t new_seed() noexcept {
-  return os::steady_ns() ^ reinterpret_cast<std::uintptr_t>(&own_gap) ^
+  return os::steady_ns() ^ reinterpret_cast<std::uintptr_t>(&own_hits) ^
          std::uint64_t{os::thread_number()} << 40;
 }
 
@@ -61,7 +61,7 @@ struct {
 /// there.
 [[nodiscard]] std::uint64_t gap_ended_at(std::size_t size) noexcept {
   const std::uint64_t every = sampled_every_now();
-  return every != 0 && own_gap.ends_at(size, every, new_seed) ? every : 0;
+  return every != 0 ? own_hits.gap.ended_at(size, every, new_seed) : 0;
 }
 
 /// Returns: the number of the calling thread's tag; 0: it has none.
@@ -97,6 +97,7 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
   if (const look at; true)  // also while another thread forks
     samples.add(block, size, weight, os::steady_ns(), frames, depth, tag);
   tell_tracers(block, size, weight);
+  if (tag != 0) the_limit.note_tag(tag);
 }
 
 /// Returns: a block that no free hits; zero if it is to be `zeroed`. Null when there is none.
@@ -193,21 +194,26 @@ void end_sample(const void* block) noexcept {
   }
 }
 
+void* reallocate_in_gap(void* block, std::size_t size) noexcept {
+  if (!own_hits.gap.reaches(size)) return nullptr;
+  using hits = detail::interface_hits<classes_of_misses>;
+  void* const after =
+      hits::stays(tops(), block, size) ? block : hits::try_move(tops(), block, size);
+  if (after != nullptr) own_hits.gap.pass(size);
+  return after;
+}
+
+void* allocate_zeroed_in_gap(std::size_t size) noexcept {
+  // As in a miss: above this size a run that is known to be zero is worth more.
+  void* const block = size <= detail::shared_slab_block_max ? hit_in_gap(size) : nullptr;
+  return block != nullptr ? std::memset(block, 0, size) : nullptr;
+}
+
 void* reallocate_sampling(void* block, std::size_t size, const char* call) noexcept {
-  if (own_gap.has_room_for(size, sampled_every_now())) {
-    using hits = detail::interface_hits<classes_of_misses>;
-    void* const now =
-        hits::stays(tops(), block, size) ? block : hits::try_move(tops(), block, size);
-    if (now != nullptr) {
-      own_gap.pass(size);
-      return now;
-    }
-  }
   // A small block that is sampled has pages of its own, and another one has not. So it moves if it
   // was sampled, and if it is to be.
   const bool is_sampled = samples.contains(block);
-  const bool ends_gap =
-      is_sampling() && size <= small_size_max && !own_gap.has_room_for(size, sampled_every_now());
+  const bool ends_gap = is_sampling() && size <= small_size_max && !own_hits.gap.has_room_for(size);
   if (is_plain() &&
       (ends_gap || (is_sampled && (size <= small_size_max || the_watch.is_guarded(block) ||
                                    usable_size(block, call) <= small_size_max)))) {
@@ -235,8 +241,8 @@ void* reallocate_sampling(void* block, std::size_t size, const char* call) noexc
 void note_resized(const void* block, std::size_t size) noexcept {
   if (size > small_size_max || !is_plain()) {
     if (const std::uint64_t gap = gap_ended_at(size); gap != 0) note(block, size, gap);
-  } else if (own_gap.has_room_for(size, sampled_every_now())) {
-    own_gap.pass(size);
+  } else if (own_hits.gap.has_room_for(size)) {
+    static_cast<void>(gap_ended_at(size));
   }
 }
 
@@ -250,16 +256,12 @@ int sample(std::uint64_t every) noexcept {
     os::prepare_to_capture();
   }
   while (the.is_changing.exchange(true, std::memory_order_acquire)) detail::cpu_relax();
-  int error = 0;
-  if (!process_classes::divert_hits(every != 0)) {
-    error = ENOMEM;
-  } else {
-    if (every != 0 && the.begun_ns == 0) the.begun_ns = os::steady_ns();
-    if (every != 0) the.last_every = every;
-    sampled_every.store(every, std::memory_order_relaxed);
-  }
+  process_classes::divert_hits(every != 0);
+  if (every != 0 && the.begun_ns == 0) the.begun_ns = os::steady_ns();
+  if (every != 0) the.last_every = every;
+  sampled_every.store(every, std::memory_order_release);
   the.is_changing.store(false, std::memory_order_release);
-  return error;
+  return 0;
 }
 
 int write_samples(const char* path) noexcept {
@@ -272,7 +274,27 @@ int write_samples(detail::profile_taker take, void* to) noexcept {
   return detail::write_sample_profile(samples, take, to, the.last_every, the.begun_ns);
 }
 
+bool limit_tags(const char* text) noexcept {
+  bool is_right = true;
+  constexpr std::size_t part_max = 128;
+  for (const char* at = text; *at != '\0'; at += *at == ',' ? 1 : 0) {
+    const std::size_t length = std::strcspn(at, ",");
+    char part[part_max] = {};
+    std::memcpy(part, at, std::min(length, part_max - 1));
+    at += length;
+    char* const between = std::strrchr(part, '=');
+    std::uint64_t bytes = 0;
+    const std::string_view name(part, between != nullptr ? between - part : 0);
+    if (between == nullptr || !parse_bytes(between + 1, bytes) || limit_tag(name, bytes) != 0)
+      is_right = false;
+  }
+  return is_right;
+}
+
 void start_sampling(const sampling_settings& s) noexcept {
+  if (s.tag_limits != nullptr && !limit_tags(s.tag_limits))
+    complain("ASHLAR_TAG_LIMIT", s.tag_limits,
+             "NAME=BYTES, such as parser=64M, and a comma before more");
   if (s.every == 0) return;
   if (s.file != nullptr) std::strncpy(the.file, s.file, sizeof the.file - 1);
   the.first_process = os::process_number();
@@ -289,7 +311,7 @@ void sample_after_fork() noexcept {
   samples.unlock();
   the.is_writing.store(false, std::memory_order_relaxed);
   the.is_changing.store(false, std::memory_order_relaxed);
-  own_gap = {};  // or its children would all sample the same
+  own_hits.gap = {};  // or its children would all sample the same
   if (the.begun_ns == 0) return;
   the.begun_ns = os::steady_ns();
   the.written = 0;

@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/check/sample_gap.hpp>
 #include <ashlar/check/sample_profile.hpp>
 #include <ashlar/check/sampled_blocks.hpp>
 #include <ashlar/core/config.hpp>
@@ -31,10 +30,9 @@ namespace ashlar::runtime {
 /// One of so many bytes is sampled; 0: none. And what is known of those that were.
 extern constinit std::atomic<std::uint64_t> sampled_every;
 extern constinit detail::sampled_blocks samples;
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local detail::sample_gap own_gap;
 
 [[nodiscard]] ASHLAR_HOT std::uint64_t sampled_every_now() noexcept {
-  return sampled_every.load(std::memory_order_relaxed);
+  return sampled_every.load(std::memory_order_acquire);  // the classes of misses stand
 }
 [[nodiscard]] ASHLAR_HOT bool is_sampling() noexcept {
   return sampled_every_now() != 0;
@@ -49,15 +47,19 @@ extern constinit detail::sampled_blocks samples;
 /// Returns: a block of the thread's cache, where a hit would have been one and is not sampled; null
 /// where that is for the rest of the miss: always while nothing is sampled, since no gap has room
 /// then.
+template <class HitState = hit_state>  // only the drop-in library's has a gap
 [[nodiscard]] ASHLAR_HOT void* hit_in_gap(std::size_t size, std::size_t alignment = 1) noexcept {
-  if (!own_gap.has_room_for(size, sampled_every_now())) [[unlikely]]
+  detail::sample_gap& gap = static_cast<HitState&>(own_hits).gap;
+  if (!gap.reaches(size)) [[unlikely]]
     return nullptr;
+  static_assert(detail::sample_gap::reach_max <= small_size_max);
+  if (size > small_size_max) __builtin_unreachable();
   using hits = detail::interface_hits<classes_of_misses>;
   void* const block = alignment <= block_granule
                           ? hits::try_allocate(tops(), size)
                           : hits::try_allocate_aligned(tops(), size, alignment);
   if (block != nullptr) [[likely]]
-    own_gap.pass(size);
+    gap.pass(size);
   return block;
 }
 
@@ -88,6 +90,10 @@ void note_resized(const void* block, std::size_t size) noexcept;
 [[nodiscard]] int write_samples(const char* path) noexcept;
 /// Effects: take(bytes, count, to) gets the profile. Returns: the same, or what take returned.
 [[nodiscard]] int write_samples(detail::profile_taker take, void* to) noexcept;
+
+/// Effects: tags have the limits that the text gives: NAME=BYTES, with commas between. Returns:
+/// false: a part is none, and the others have their effect.
+[[nodiscard]] bool limit_tags(const char* text) noexcept;
 
 /// Effects: does what the environment says. Requires: no other thread yet, and hits are as they
 /// stay.

@@ -24,6 +24,8 @@ constinit char** noted_environment = nullptr;
 /// Intervals are drawn up to twice this, in 32 bits.
 constexpr std::int64_t guard_interval_max = std::int64_t{1} << 30;
 
+}  // namespace
+
 void complain(const char* name, const char* value, const char* expected) noexcept {
   line_writer<256> line;
   constexpr std::size_t value_max = 100;  // what is expected has room behind it
@@ -32,6 +34,8 @@ void complain(const char* name, const char* value, const char* expected) noexcep
   line.end_line();
   os::write_to_stderr(line.data(), line.size());
 }
+
+namespace {
 
 /// Effects: stores the variable's value, or `most` if that is less, if it is a whole number of at
 /// least `least`.
@@ -81,6 +85,7 @@ sampling_settings read_sampling_settings(char** environment) noexcept {
   read_bytes(environment, "ASHLAR_SAMPLE",
              "a number of bytes such as 512K, to sample one of so many, or 0 for none", s.every);
   s.file = read_file_to_write(environment, "ASHLAR_SAMPLE_FILE", os::replaced_path_max);
+  s.tag_limits = find_setting(environment, "ASHLAR_TAG_LIMIT");
   read_number(environment, "ASHLAR_SAMPLE_INTERVAL", 0, "a number of seconds, 0 for none",
               s.interval_s, 1'000'000'000);
   read_number(environment, "ASHLAR_SAMPLE_GUARD", 0, "N, to guard one of N samples, or 0 for none",

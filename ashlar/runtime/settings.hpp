@@ -18,8 +18,9 @@ namespace ashlar::runtime {
 struct sampling_settings {
   std::uint64_t every = 0;     ///< one of so many bytes: ASHLAR_SAMPLE; 0: none
   const char* file = nullptr;  ///< ASHLAR_SAMPLE_FILE; %p is the process, %n the number of the file
-  int signal = 0;              ///< that asks for a file: ASHLAR_SAMPLE_SIGNAL; 0: none
-  std::uint64_t interval_s = 0;  ///< from file to file: ASHLAR_SAMPLE_INTERVAL; 0: none
+  const char* tag_limits = nullptr;  ///< ASHLAR_TAG_LIMIT
+  int signal = 0;                    ///< that asks for a file: ASHLAR_SAMPLE_SIGNAL; 0: none
+  std::uint64_t interval_s = 0;      ///< from file to file: ASHLAR_SAMPLE_INTERVAL; 0: none
   std::size_t guard_one_of =
       0;  ///< of so many samples one is guarded: ASHLAR_SAMPLE_GUARD; 0: none
 };
@@ -53,6 +54,9 @@ extern const bool is_hardened_edition;
 /// `note_environment` was told; null when nobody knows it yet.
 [[nodiscard]] char** process_environment() noexcept;
 void note_environment(char** environment) noexcept;
+
+/// Effects: one line on standard error: the setting is ignored, and what was expected.
+void complain(const char* name, const char* value, const char* expected) noexcept;
 
 /// Returns: the value of `name` in `environment` (an array like environ), or null when it is unset
 /// or empty. Not getenv, which may not work yet.

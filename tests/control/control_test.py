@@ -120,6 +120,30 @@ class ControlTest(CommandTest):
                          "ctl", one.pid, "limit", wrong)
         self.refused(2, "expected: ashlar ctl PROCESS limit", "ctl", one.pid, "limit", "1M", "2M")
 
+    def test_budget(self):
+        one = self.service()
+        self.refused(1, "nobody: no heap of this name lives in this process", "ctl", one.pid, "budget", "nobody")
+        for wrong in ((), ("a", "1M", "2M")):
+            self.refused(2, "expected: ashlar ctl PROCESS budget NAME", "ctl", one.pid, "budget", *wrong)
+        if DROP_IN:
+            return
+        one.ask("heap")
+        self.assertRegex(self.done("ctl", one.pid, "budget", "tenant 7"), "^limit 8.0 MiB, 3.0 MiB committed, 0 requests refused\n$")
+        figures = json.loads(self.done("ctl", "--json", one.pid, "budget", "tenant 7", "64M"))
+        self.assertEqual(figures["limit_bytes"], 64 << 20)
+        self.assertRegex(self.done("ctl", one.pid, "budget", "tenant 7", "1M"), "refused: nothing more until less is held\n$")
+        self.assertRegex(self.done("ctl", one.pid, "budget", "tenant 7", "0"), "^limit none")
+        self.refused(1, "limit much: expected bytes", "ctl", one.pid, "budget", "tenant 7", "much")
+
+    def test_tag_limit(self):
+        one = self.service()
+        if not DROP_IN:
+            self.refused(1, "only libashlar-malloc.so samples", "ctl", one.pid, "tag", "parser=1M")
+            return
+        self.refused(1, "expected a tag, = and bytes", "ctl", one.pid, "tag", "parser")
+        self.done("ctl", one.pid, "tag", "parser=1M")
+        self.assertIn('ashlar_tag_limit_bytes{tag="parser"} 1048576\n', self.done("ctl", one.pid, "metrics"))
+
     def test_samples(self):
         one = self.service()
         profile = self.path("a profile.pb")

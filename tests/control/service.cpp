@@ -21,6 +21,7 @@
 #include <ashlar/adapt/tags.h>
 #ifdef LINKED
 #include <ashlar/ashlar.h>
+#include <ashlar/instance/heap.hpp>
 #endif
 
 namespace {
@@ -119,6 +120,12 @@ void do_line(const std::string& line) {
     const ashlar::tag_scope here("the \"cache\"");
     keep(std::strtoul(rest, nullptr, 10), 1000);
     std::printf("kept\n");
+#ifdef LINKED
+  } else if (word == "heap") {
+    static ashlar::heap tenant({.budget_bytes = 8 << 20, .name = "tenant 7"});
+    static_cast<void>(tenant.allocate(3 << 20));
+    std::printf("made\n");
+#endif
   } else if (word == "free") {
     for (void* const block : kept) release(block);
     kept.clear();

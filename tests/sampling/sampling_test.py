@@ -165,7 +165,8 @@ def bad_input(folder: pathlib.Path) -> None:
     if os.getuid() != 0:
         run = Run(["mixed"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(locked / "a.pb"))
         assert run.said == f"ashlar: cannot write {locked}/a.pb (ASHLAR_SAMPLE_FILE): permission denied\n", run.said
-    for name, value in (("ASHLAR_SAMPLE", "lots"), ("ASHLAR_SAMPLE_SIGNAL", "USR9"), ("ASHLAR_SAMPLE_INTERVAL", "soon"),
+    for name, value in (("ASHLAR_SAMPLE", "lots"), ("ASHLAR_TAG_LIMIT", "parser=1M,64M"), ("ASHLAR_TAG_LIMIT", "x" * 64 + "=1M"),
+                        ("ASHLAR_SAMPLE_SIGNAL", "USR9"), ("ASHLAR_SAMPLE_INTERVAL", "soon"),
                         ("ASHLAR_SAMPLE_GUARD", "-1"), ("ASHLAR_SAMPLE_FILE", "x" * 2000)):
         run = Run(["fork"], **{name: value})
         assert len(run.said.splitlines()) == 1 and run.said.startswith(f"ashlar: {name}=") and "expected" in run.said, run.said
@@ -282,12 +283,16 @@ def tagged(folder: pathlib.Path) -> None:
              f'ashlar: a tag has at most 63 characters: the rest is left out behind "{x}"\n'),
             ("turns", {"a": None}, turn.format("b")),
             ("left", {"last": 1000}, turn.format("left")),
+            ("limit", {"parser": 100_000}, 'ashlar: the tag "parser" holds 101000 bytes, give or take 0, which is above its limit of '
+             "100000 (ASHLAR_TAG_LIMIT)\n"),
             ("signals", {"outer": None, "inner": 0}, "")):
         for program in ("sampling_tagged", "sampling_tagged_not_pie"):
             for library in (LIBRARY, None):
                 path = folder / "stats.json"
                 path.unlink(missing_ok=True)
                 variables = {"LD_PRELOAD": library, "ASHLAR_SAMPLE": "1", "ASHLAR_STATS_FILE": str(path)} if library else {}
+                if mode == "limit" and library:
+                    variables["ASHLAR_TAG_LIMIT"] = "parser=100000"
                 done = subprocess.run([pathlib.Path(PROGRAM).with_name(program), mode], env=variables, capture_output=True,
                                       text=True, timeout=60, check=False)
                 told = f"tags are {'there' if library else 'not there'}\n"

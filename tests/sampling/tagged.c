@@ -1,4 +1,4 @@
-/* Tags in C, each mode for sampling_test.py: tagged nested | many | odd | turns | left | signals | speed */
+/* Tags in C, each mode for sampling_test.py: tagged nested | many | odd | turns | left | signals | limit | speed */
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -177,6 +177,29 @@ static void many_signals(void) {
   ashlar_tag_pop(&outer);
 }
 
+static void* cached[150];
+static size_t first_cached, end_cached, dropped;
+static void drop(size_t bytes_to_drop, void* argument) {
+  size_t i = 0;
+  REQUIRE(argument == cached);
+  dropped += bytes_to_drop;
+  for (i = 0; i < 50; ++i) free(cached[first_cached++]);
+}
+/* ASHLAR_TAG_LIMIT=parser=100000: the 101st block is above it, and what drop frees is below. */
+static void limit(void) {
+  int (*on_limit)(void (*)(size_t, void*), void*, unsigned) = NULL;
+  struct ashlar_tag scope;
+  ashlar_find_loaded("ashlar_on_limit", &on_limit, sizeof on_limit);
+  if (are_there) REQUIRE(on_limit(drop, cached, 0) == 0);
+  ashlar_tag_push(&scope, "parser");
+  while (end_cached < 150) {
+    void* const block = malloc(1000);
+    cached[end_cached++] = block;
+  }
+  ashlar_tag_pop(&scope);
+  REQUIRE(dropped == (are_there ? 1000 : 0));
+}
+
 static void speed(void) {
   struct timespec begin, end;
   const int rounds = 20000000;
@@ -197,9 +220,9 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } modes[] = {{"nested", nested}, {"many", many}, {"odd", odd},
-               {"turns", turns},   {"left", left}, {"signals", many_signals},
-               {"speed", speed}};
+  } modes[] = {{"nested", nested}, {"many", many},  {"odd", odd},
+               {"turns", turns},   {"left", left},  {"signals", many_signals},
+               {"limit", limit},   {"speed", speed}};
   struct ashlar_tag scope;
   size_t i = 0;
   ashlar_tag_push(&scope, "are they there?");

@@ -38,7 +38,7 @@ inline nlohmann::json sample_statistics(std::uint64_t count) {
                        {"resident_bytes", 2u << 20},  {"given_back_bytes", 0},
                        {"metadata_bytes", 4096},      {"threads", 1},
                        {"guards_refused", 0},         {"limit_bytes", 0},
-                       {"limit_refusals", 0}};
+                       {"limit_refusals", 0},         {"pinned_bytes", 0}};
   document["large"] = sample_class(0, 3);
   document["classes"] = nlohmann::json::array();
   for (std::uint64_t i = count; i > 0; --i) document["classes"].push_back(sample_class(16 * i, i));

@@ -65,6 +65,8 @@ Requests:
   trim               give every free page back to the system
   limit [N|P%|0]     what the heap may hold: 512M, 90% of the control group's limit, 0: all there is;
                      without a word what it is now
+  budget NAME [N|P%|0]  the same of a heap that the program has named
+  tag NAME=N         a line on its standard error where more than N bytes live under the tag; 0: none
   sample N|off       sample one of every N bytes (512K, say) with its call stack, or none any more
   profile FILE       write the samples to FILE, for go tool pprof
   record start FILE  write its allocations into a trace, from now on
@@ -147,11 +149,9 @@ int trim_request(const ctl_options& options) {
   return 0;
 }
 
-int limit_request(const ctl_options& options) {
-  if (options.words.size() > 1) fail_usage("expected: ashlar ctl PROCESS limit [BYTES|PERCENT%|0]");
-  const bool changes = !options.words.empty();
-  const std::string text =
-      ask_process(options, changes ? "limit " + options.words.front() : std::string("limit"));
+/// The limit of the process, or the budget of a heap: what `ask` asks.
+int tell_limit(const ctl_options& options, const std::string& ask) {
+  const std::string text = ask_process(options, ask);
   std::uint64_t limit = 0, held = 0, refusals = 0;
   try {
     const nlohmann::json answer = nlohmann::json::parse(text);
@@ -172,12 +172,28 @@ int limit_request(const ctl_options& options) {
   return 0;
 }
 
+int limit_request(const ctl_options& options) {
+  const std::vector<std::string>& words = options.words;
+  if (options.request == "limit") {
+    if (words.size() > 1) fail_usage("expected: ashlar ctl PROCESS limit [BYTES|PERCENT%|0]");
+    return tell_limit(options, words.empty() ? "limit" : "limit " + words.front());
+  }
+  if (words.empty() || words.size() > 2)
+    fail_usage("expected: ashlar ctl PROCESS budget NAME [BYTES|PERCENT%|0]");
+  return tell_limit(options, "budget " + (words.size() == 2 ? words[1] + '\t' : "") + words[0]);
+}
+
 int sample_request(const ctl_options& options) {
   const std::string& word = only_word(options, "sample N, or sample off");
   const auto every = word == "off" ? 0 : parse_bytes(word);
   if (!every)
     fail_usage(fmt::format("'{}' is no number of bytes (512K, say), nor off", printable(word)));
   ask_process(options, fmt::format("sample {}", *every));
+  return 0;
+}
+
+int tag_request(const ctl_options& options) {
+  ask_process(options, "tag " + only_word(options, "tag NAME=BYTES"));
   return 0;
 }
 
@@ -338,8 +354,9 @@ int request(const ctl_options& options) {
     fail_usage("--label is for metrics alone");
   if (options.request == "stats") return stats_request(options);
   if (options.request == "trim") return trim_request(options);
-  if (options.request == "limit") return limit_request(options);
+  if (options.request == "limit" || options.request == "budget") return limit_request(options);
   if (options.request == "sample") return sample_request(options);
+  if (options.request == "tag") return tag_request(options);
   if (options.request == "profile") return profile_request(options);
   if (options.request == "record") return record_request(options);
   if (options.request == "leaks") return leaks_request(options);
@@ -354,11 +371,11 @@ void add_ctl(command_parser& to) {
               "[OPTIONS] [PROCESS REQUEST [WORDS...]]", ctl_footer});
   const auto with = std::make_shared<ctl_options>();
   ctl.further_argument("PROCESS", with->subject, "The number of the process, or its socket", false);
-  ctl.further_argument("stats|trim|limit|sample|profile|record|leaks|metrics", with->request,
-                       "What it is to do", false);
+  ctl.further_argument("stats|trim|limit|budget|tag|sample|profile|record|leaks|metrics",
+                       with->request, "What it is to do", false);
   ctl.further_arguments("WORDS", with->words, "What the request needs", false);
   ctl.json(with->json_path,
-           "The list, stats, trim, limit, leaks: as JSON, on standard output or into FILE");
+           "The list, stats, trim, limit, budget, leaks: as JSON, on standard output or into FILE");
   ctl.flag("--once", with->list.once, "Print one list, of the second that follows, and end");
   ctl.value("--sort", "live|resident|growth|rate|peak", with->list.order,
             "The list by which column, the largest first (default live)");
