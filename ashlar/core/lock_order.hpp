@@ -6,7 +6,8 @@
 //   lock_level             a stretch in which the order begins anew
 //
 // Law: a thread that holds a lock takes only locks of higher ranks. There are three exceptions:
-// - A fork takes the locks of all classes (lock_rank::central), the first class first.
+// - A fork takes the locks of all classes (lock_rank::central), and who adds up a class those of its
+//   two sides: in the order of their addresses.
 // - A heap calls its source with locks held. The source may be another heap, with locks of the same
 //   ranks: the order begins anew there (lock_level).
 // - try_lock never waits, so it may take any lock.
@@ -39,7 +40,7 @@ enum class lock_rank : std::uint8_t {
   caches,           ///< heap, one a heap, as all of heap: the lists of caches
   start,            ///< heap: that the heap starts, once
   slabs,            ///< heap: which slab the next look sees
-  central,          ///< heap, one a class: its stashes and slabs
+  central,          ///< heap, two a class, one a side: its stash and slabs
   purge,            ///< heap: that one thread purges
   pages,            ///< heap: runs of pages, ranges, and their figures
   pieces,           ///< runtime, one a heap instance: the pieces that its source gave

@@ -5,14 +5,19 @@
 //
 // Blocks that come back wait in a stash and leave it as they came, whole batches by one memcpy: a
 // producer and a consumer never touch a bitmap. Only what the stash cannot hold is sorted back into
-// its slabs. There are two stashes, and each cache has a side: it uses that stash first. Else
-// threads that work at once would get each other's blocks, whose lines are in another processor.
+// its slabs.
+//
+// There are two sides of all that, each with its lock. Each cache has a side, and each slab: that
+// of the cache for which it was made. A cache uses the other side where its own has no free block.
+// Else threads that work at once would wait for each other, and get each other's blocks, whose
+// lines are in another processor.
 //
 // Slabs with free blocks stand in lists by fullness. The fullest serves first, so that the emptier
-// ones may become empty and leave. Free pages of the others leave alone.
+// ones may become empty. Some empty ones rest for their side. The others leave, and serve any
+// class. Free pages of slabs in use leave alone.
 //
 // Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers), and
-// absent_pages_ == bits of `absent` in all slabs.
+// absent_pages == bits of `absent` in all slabs of the side.
 // Thread-safety: every function locks; none calls out while it does, but for the page heap.
 #pragma once
 
@@ -38,6 +43,26 @@ namespace ashlar::detail {
 
 /// What a fault names of a block that was freed long ago, nobody knows any more by which face.
 inline constexpr const char* earlier_free = is_drop_in ? "free" : "an earlier free";
+
+/// What nobody can use before it is sorted back: blocks, and slabs without any in use.
+struct resting_blocks {
+  std::size_t blocks = 0;  ///< an empty slab counts as one: it takes as long
+  std::size_t bytes = 0;
+
+  void add(std::size_t count, std::size_t size) noexcept {
+    blocks += count;
+    bytes += count * size;
+  }
+  [[nodiscard]] resting_blocks operator+(const resting_blocks& other) const noexcept {
+    return {blocks + other.blocks, bytes + other.bytes};
+  }
+};
+
+/// The empty slabs of all classes that rest. Bytes.
+struct empty_slabs_at_rest {
+  std::size_t most = 0;
+  std::atomic<std::size_t> bytes{0};
+};
 
 /// Blocks that came back and are not in their slabs: a stack of addresses.
 class block_stash {
@@ -103,43 +128,45 @@ class central {
   central(const central&) = delete;
   central& operator=(const central&) = delete;
 
-  /// Requires: called once, first; `shape`, of class `c`, stays; `slots` are both stashes'.
+  /// Requires: called once, first; `shape`, of class `c`, stays; `slots` are both stashes'. Empty
+  /// slabs leave at once, or rest as `rest` says, which stays, too.
   void place(class_index c, const slab_shape& shape, void** slots, std::size_t stash_capacity,
-             std::size_t steady_slabs = SIZE_MAX) noexcept {
+             std::size_t steady_slabs = SIZE_MAX, empty_slabs_at_rest* rest = nullptr) noexcept {
     class_ = c;
     steady_slabs_ = shape.block_size <= page_size ? steady_slabs : SIZE_MAX;
+    rest_ = may_be_hollow(shape) ? rest : nullptr;
     shape_ = &shape;
     for (unsigned side = 0; side != sides; ++side)
-      stashes_[side].place(slots + side * stash_capacity, stash_capacity);
+      sides_[side].stash.place(slots + side * stash_capacity, stash_capacity);
   }
 
   /// Effects: takes up to `count` blocks, from one stash or from slabs, and writes them to out[-1],
-  /// out[-2], ... The stash of `side` comes first. Where keys are in use, blocks that come from
-  /// slabs get their marks and keys. Returns: how many; 0 when out of memory, or when it would take
+  /// out[-2], ... Those of `side` come first. Where keys are in use, blocks that come from slabs
+  /// get their marks and keys. Returns: how many; 0 when out of memory, or when it would take
   /// growth and that is refused. A batch from slabs begins at `start`, and is shorter when `left`
   /// is spent. A slab behind steady_slabs others is in memory.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
                                  work& left, batch_start start = batch_start::lowest_block,
                                  unsigned side = 0) noexcept {
-    bool keyed = false;
-    std::size_t got = 0;
-    char* steady = nullptr;
-    {
-      const std::lock_guard guard(mutex_);
-      got = stashes_[side].take(out, count);
-      if (got == 0) got = stashes_[1 - side].take(out, count);
-      if (got == 0) {
-        keyed = page_heap.keys().are_in_use();  // not before it has the lock
-        got = take_from_slabs(page_heap, out, keyed ? std::min(count, keyed_batch()) : count, g,
-                              left, start, steady);
-      }
-      counts_.taken += got;
-      counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
+    batch to{.out = out, .count = count, .start = start};
+    const unsigned other = 1 - side;
+    std::size_t got = take_from(side, page_heap, to, source::used_slabs, left);
+    // Empty slabs first, this side's or one that was of the other: so the sides' blocks do not mix.
+    if (got == 0 && empty_slabs() != 0) {
+      if (sides_[side].empty.load(relaxed) == 0)
+        static_cast<void>(remove_empty(page_heap, sides_[other], left));
+      got = take_from(side, page_heap, to, source::free_pages, left);
     }
+    // What another thread frees for this one rests there.
+    if (got == 0) got = take_from(other, page_heap, to, source::stash, left);
+    if (got == 0) got = take_from(side, page_heap, to, source::free_pages, left);
+    if (got == 0) got = take_from(other, page_heap, to, source::slabs, left);
+    if (got == 0 && g == growth::allowed)
+      got = take_from(side, page_heap, to, source::growth, left);
     // Both without the lock: the blocks' pages may not be in memory yet.
-    if (steady != nullptr) [[unlikely]]
-      page_heap.populate(steady, shape_->bytes());
-    if (keyed) use(page_heap).give_keys(out - got, got);
+    if (to.steady != nullptr) [[unlikely]]
+      page_heap.populate(to.steady, shape_->bytes());
+    if (to.keyed) use(page_heap).give_keys(out - got, got);
     return got;
   }
 
@@ -149,108 +176,125 @@ class central {
   /// after it, that address is dropped. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(pages& page_heap, void* const* blocks, std::size_t count,
                                  const char* call, work& left, unsigned side = 0) noexcept {
-    misused_block bad;
+    sorting how(true);
     std::size_t done = 0;
     {
-      const std::lock_guard guard(mutex_);
-      done = stashes_[side].give(blocks, count);
-      counts_.given += done;
+      part& own = sides_[side];
+      const std::lock_guard guard(own.mutex);
+      done = own.stash.give(blocks, count);
+      add(own.given, done);
       if (done != count && (done == 0 || left.is_left()))
-        done += put_into_slabs(page_heap, blocks + done, count - done, bad, left);
+        done += put_into_slabs(side, page_heap, blocks + done, count - done, how, left);
     }
-    report(page_heap, bad, call);
+    finish(side, page_heap, how, call);
     return done;
   }
 
   /// As `give`, but straight into the slabs, also blocks that the next to take some shall not get.
   [[nodiscard]] std::size_t give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
-                                          const char* call, work& left) noexcept {
-    misused_block bad;
+                                          const char* call, work& left,
+                                          unsigned side = 0) noexcept {
+    sorting how(false);
     std::size_t done = 0;
     {
-      const std::lock_guard guard(mutex_);
-      done = put_into_slabs(page_heap, blocks, count, bad, left);
+      const std::lock_guard guard(sides_[side].mutex);
+      done = put_into_slabs(side, page_heap, blocks, count, how, left);
     }
-    report(page_heap, bad, call);
+    finish(side, page_heap, how, call);
     return done;
   }
 
-  /// Effects: sorts the stashes back into the slabs, so that empty ones leave: what is in them now,
-  /// from the top down, until `left` is spent, but `most` blocks at most. Between two pieces
-  /// (sorted_at_once) the lock is open, and others get blocks. Returns: how many have left.
-  std::size_t settle(pages& page_heap, work& left, std::size_t most = SIZE_MAX) noexcept {
-    std::size_t sorted = 0;
-    for (block_stash& stash : stashes_) {
-      std::size_t wanted = std::min(most - sorted, stash.count());
+  /// Effects: empty slabs leave, and the stashes are sorted back into the slabs, so that more do:
+  /// what is there now, from the top down, until `left` is spent, but `most` at most. Between two
+  /// pieces (sorted_at_once) the lock is open, and others get blocks. Returns: what has left.
+  resting_blocks settle(pages& page_heap, work& left, std::size_t most = SIZE_MAX) noexcept {
+    resting_blocks gone;
+    for (unsigned side = 0; side != sides; ++side) {
+      part& p = sides_[side];
+      for (std::size_t empty = p.empty.load(relaxed);
+           empty != 0 && gone.blocks != most && left.is_left(); --empty)
+        if (remove_empty(page_heap, p, left)) gone.add(1, shape_->bytes());
+      std::size_t wanted = std::min(most - gone.blocks, p.stash.count());
       while (wanted != 0 && left.is_left()) {
-        misused_block bad;
+        sorting how(false);
         std::size_t piece = 0;
         {
-          const std::lock_guard guard(mutex_);
-          piece = std::min({wanted, stash.count(), sorted_at_once});
+          const std::lock_guard guard(p.mutex);
+          piece = std::min({wanted, p.stash.count(), sorted_at_once});
           if (piece == 0) break;
-          piece = sort_back(page_heap, stash, stash.count(), piece, bad, left);
+          piece = sort_back(side, page_heap, p.stash.count(), piece, how, left);
         }
         wanted -= piece;
-        sorted += piece;
-        report(page_heap, bad, earlier_free);
+        gone.add(piece, shape_->block_size);
+        finish(side, page_heap, how, earlier_free);
       }
     }
-    return sorted;
+    return gone;
   }
 
   /// Effects: sorts back what nobody has needed since the last call that came to its end: the
-  /// stashes' bottoms, below their lowest since. Returns: false where `left` was spent before.
+  /// stashes' bottoms, below their lowest since, and as many empty slabs as there always were.
+  /// Returns: false where `left` was spent before.
   bool settle_unused(pages& page_heap, work& left) noexcept {
-    for (;;) {
-      misused_block bad;
-      {
-        const std::lock_guard guard(mutex_);
-        const auto unused = std::find_if(stashes_, stashes_ + sides,
-                                         [](const block_stash& s) { return s.lowest() != 0; });
-        if (unused == stashes_ + sides) {
-          for (block_stash& stash : stashes_) stash.watch();
-          return true;
+    for (unsigned side = 0; side != sides; ++side) {
+      part& p = sides_[side];
+      for (bool is_done = false; !is_done;) {
+        sorting how(false);
+        if (p.empty_lowest.load(relaxed) != 0) {
+          if (!left.is_left()) return false;
+          static_cast<void>(remove_empty(page_heap, p, left));
+          continue;
         }
-        if (!left.is_left()) return false;
-        static_cast<void>(sort_back(page_heap, *unused, unused->lowest(),
-                                    std::min(unused->lowest(), sorted_at_once), bad, left));
+        {
+          const std::lock_guard guard(p.mutex);
+          is_done = p.stash.lowest() == 0;
+          if (!is_done) {
+            if (!left.is_left()) return false;
+            static_cast<void>(sort_back(side, page_heap, p.stash.lowest(),
+                                        std::min(p.stash.lowest(), sorted_at_once), how, left));
+          }
+        }
+        finish(side, page_heap, how, earlier_free);
       }
-      report(page_heap, bad, earlier_free);
     }
+    for (part& p : sides_) {
+      const std::lock_guard guard(p.mutex);
+      p.stash.watch();
+      p.empty_lowest.store(p.empty.load(relaxed), relaxed);
+    }
+    return true;
   }
 
-  /// Effects: gives back the pages of `part` of the slab at `place` that are free, and were so at
+  /// Effects: gives back the pages of `some` of the slab at `place` that are free, and were so at
   /// the last look (unless `at_once`). Nothing if there is no slab of this class any more. Returns:
-  /// the bytes. Requires: one thread at a time does this; the part is not empty. No lock is held
+  /// the bytes. Requires: one thread at a time does this; `some` is not empty. No lock is held
   /// during the system calls.
-  ASHLAR_MISS std::size_t give_back_free_pages(pages& page_heap, slab_place place, slab_part part,
+  ASHLAR_MISS std::size_t give_back_free_pages(pages& page_heap, slab_place place, slab_part some,
                                                bool at_once) noexcept {
     const slab_shape& shape = *shape_;
-    run* slab = nullptr;
     page_set leaving = 0;
-    {
-      const std::lock_guard guard(mutex_);
-      slab = page_heap.slab_at(place, class_);
-      if (slab == nullptr || slab->free_blocks == 0) return 0;
-      const page_set free = free_pages(*slab, shape, part);
-      leaving = (at_once ? free : free & slab->seen_free) & ~slab->absent;
-      slab->seen_free = (slab->seen_free & ~pages_between(part.begin, part.end)) | free;
-      if (leaving == 0) return 0;
-      unlink(slab);
-      slab->fullness = away;
-    }
+    run* const slab = with_slab(page_heap, place, [&](part& p, run& r) {
+      if (r.free_blocks == 0) return;
+      const page_set free = free_pages(r, shape, some);
+      leaving = (at_once ? free : free & r.seen_free) & ~r.absent;
+      r.seen_free = (r.seen_free & ~pages_between(some.begin, some.end)) | free;
+      if (leaving == 0) return;
+      unlink(p, &r);
+      r.fullness = away;
+    });
+    if (leaving == 0) return 0;
     // Of a slab that is on no list nobody takes a block, so its free pages stay free.
     const page_set gone = page_heap.purge_pages(*slab, leaving);
     {
-      const std::lock_guard guard(mutex_);
+      part& p = sides_[slab->side];
+      const std::lock_guard guard(p.mutex);
       slab->absent |= gone;
-      absent_pages_ += pages_in(gone);
+      p.absent_pages += pages_in(gone);
       slab->fullness = full;
       if (slab->free_blocks == shape.blocks)
-        remove_slab(page_heap, slab);
+        remove_slab(page_heap, p, slab);
       else
-        link(slab);
+        link(p, slab);
     }
     return pages_in(gone) << page_shift;
   }
@@ -258,23 +302,25 @@ class central {
   /// Effects: visit(its first block) if the slab at `place` is of this class. The lock is held.
   template <class Visit>
   void visit_slab(pages& page_heap, slab_place place, Visit visit) noexcept {
-    const std::lock_guard guard(mutex_);
-    if (const run* const slab = page_heap.slab_at(place, class_); slab != nullptr)
-      visit(page_heap.address_of(*slab));
+    with_slab(page_heap, place, [&](part&, const run& slab) { visit(page_heap.address_of(slab)); });
   }
 
   /// Returns: what the slabs are made of, at this moment. O(1).
   [[nodiscard]] slab_bytes bytes_of_slabs() noexcept {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(*this);
     const std::size_t size = shape_->block_size;
-    const auto made = static_cast<std::size_t>(counts_.made);
-    const auto held = static_cast<std::size_t>(counts_.taken - counts_.given);
-    const std::size_t idle = (made - held - stashed()) * size;
-    const std::size_t absent = absent_pages_ << page_shift;
+    const class_counts n = sum();
+    const auto made = static_cast<std::size_t>(n.made);
+    const auto held = static_cast<std::size_t>(n.taken - n.given);
+    std::size_t idle = (made - held - stashed()) * size, absent = 0;
+    for (const part& p : sides_) {
+      idle -= p.empty.load(relaxed) * shape_->blocks * size;
+      absent += p.absent_pages << page_shift;
+    }
     return {.blocks = made * size,
             .idle = idle - std::min(idle, absent),
             .absent = absent,
-            .taken = counts_.taken * size};
+            .taken = n.taken * size};
   }
 
   /// Effects: a fault: `block` was written to while it rested, or was freed twice.
@@ -288,7 +334,7 @@ class central {
                                      const char* call) noexcept {
     misused_block bad{fault_kind::not_in_use, block};
     {
-      const std::lock_guard guard(mutex_);
+      const std::lock_guard guard(*this);
       char* base = nullptr;
       const run* r = page_heap.slab_of(block, class_, base);
       if (r != nullptr) {
@@ -305,44 +351,57 @@ class central {
 
   /// Returns: blocks in the stashes, at some recent moment. Takes no lock.
   [[nodiscard]] std::size_t stashed() const noexcept {
-    return stashes_[0].count() + stashes_[1].count();
+    return sides_[0].stash.count() + sides_[1].stash.count();
   }
+  /// Returns: slabs that rest without a block in use, at some recent moment. Takes no lock.
+  [[nodiscard]] std::size_t empty_slabs() const noexcept { return sum_of(&part::empty); }
+  /// Returns: whether `settle` has anything to do, at some recent moment. Takes no lock.
+  [[nodiscard]] bool has_resting() const noexcept { return stashed() + empty_slabs() != 0; }
 
   [[nodiscard]] class_counts counts() noexcept {
-    const std::lock_guard guard(mutex_);
-    return counts_;
+    const std::lock_guard guard(*this);
+    return sum();
   }
 
-  [[nodiscard]] lock_type& mutex() noexcept { return mutex_; }
+  /// Both sides, in the order of their addresses.
+  void lock() noexcept {
+    for (part& p : sides_) p.mutex.lock();
+  }
+  void unlock() noexcept {
+    for (unsigned side = sides; side != 0; --side) sides_[side - 1].mutex.unlock();
+  }
 
   /// Effects: checks the invariant of the slabs that have free blocks. Returns: free bits +
   /// stashed.
   [[nodiscard]] std::uint64_t audit(pages& page_heap) noexcept {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(*this);
     std::uint64_t free = 0;
-    std::size_t absent = 0;
-    for (std::uint8_t f = 0; f < fullness_lists; ++f) {
-      for (run* r = lists_[f]; r != nullptr; r = r->next) {
-        std::uint32_t bits = 0;
-        for (std::uint32_t w = 0; w < shape_->words; ++w) bits += count_ones(r->free_bits[w]);
-        const page_set noted = r->seen_free | r->absent;
-        if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
-            fullness_of(*r, *shape_) != f ||
-            (noted != 0 && (noted & ~free_pages(*r, *shape_, {0, shape_->pages})) != 0))
-          ashlar_fault({.kind = fault_kind::corrupted,
-                        .call = "audit",
-                        .address = page_heap.address_of(*r),
-                        .block_size = shape_->block_size,
-                        .pool = page_heap.name()});
-        free += bits;
-        absent += pages_in(r->absent);
+    for (const part& p : sides_) {
+      std::size_t absent = 0, empty = 0;
+      for (std::uint8_t f = 0; f < fullness_lists; ++f) {
+        for (const run* r = p.lists[f]; r != nullptr; r = r->next) {
+          std::uint32_t bits = 0;
+          for (std::uint32_t w = 0; w < shape_->words; ++w) bits += count_ones(r->free_bits[w]);
+          const page_set noted = r->seen_free | r->absent;
+          if (bits != r->free_blocks || bits == 0 || r->fullness != f || &sides_[r->side] != &p ||
+              fullness_of(*r, *shape_) != f ||
+              (noted != 0 && (noted & ~free_pages(*r, *shape_, {0, shape_->pages})) != 0))
+            ashlar_fault({.kind = fault_kind::corrupted,
+                          .call = "audit",
+                          .address = page_heap.address_of(*r),
+                          .block_size = shape_->block_size,
+                          .pool = page_heap.name()});
+          free += bits;
+          absent += pages_in(r->absent);
+          empty += f == empty_slab;
+        }
       }
+      if (absent != p.absent_pages || empty != p.empty.load(relaxed))
+        ashlar_fault({.kind = fault_kind::corrupted,
+                      .call = "audit",
+                      .block_size = shape_->block_size,
+                      .pool = page_heap.name()});
     }
-    if (absent != absent_pages_)
-      ashlar_fault({.kind = fault_kind::corrupted,
-                    .call = "audit",
-                    .block_size = shape_->block_size,
-                    .pool = page_heap.name()});
     return free + stashed();
   }
 
@@ -352,17 +411,84 @@ class central {
   /// So many blocks of stashes are sorted back while the lock is held.
   static constexpr std::size_t sorted_at_once = 128;
 
-  // Lists 0..3 by quarters of free blocks, fullest first; a slab without any is on none.
-  static constexpr std::uint8_t fullness_lists = 4;
+  // Lists 0..3 by quarters of free blocks, fullest first, then those with no block in use; a slab
+  // without free ones is on none.
+  static constexpr std::uint8_t quarters = 4;
+  static constexpr std::uint8_t empty_slab = quarters;
+  static constexpr std::uint8_t fullness_lists = quarters + 1;
   static constexpr std::uint8_t full = fullness_lists;
   // On none either while its pages are given back, and nobody's to put on one or to remove.
   static constexpr std::uint8_t away = fullness_lists + 1;
 
+  static constexpr auto relaxed = std::memory_order_relaxed;
+  static constexpr std::size_t cache_line_bytes = 64;
+  using counter = std::atomic<std::size_t>;  // written under the lock, read without it
+
+  /// What one side has, on cache lines of its own.
+  struct alignas(cache_line_bytes) part {
+    lock_type mutex;
+    block_stash stash;
+    run* lists[fullness_lists] = {};
+    counter taken{0}, given{0};  // blocks that this side ever handed to caches, and got
+    counter slabs{0};
+    counter empty{0}, empty_lowest{0};  // slabs on the last list; the fewest since the last look
+    std::size_t absent_pages = 0;       // of the slabs: free pages that the system has
+    std::size_t held_peak = 0, slabs_peak = 0;  // of both sides, as this one saw them
+  };
+
+  /// Where blocks come from, at the latest; before it from those above.
+  enum class source : std::uint8_t {
+    stash,
+    used_slabs,  // those whose pages are all in memory
+    slabs,
+    free_pages,
+    growth
+  };
+
+  /// A batch that is taken.
+  struct batch {
+    void** out;
+    std::size_t count;
+    batch_start start;
+    char* steady = nullptr;  // a slab that is to be put into memory
+    bool keyed = false;      // the blocks are to get keys
+  };
+
+  /// Blocks that one side sorts back, and what it found.
+  struct sorting {
+    explicit sorting(bool keeps) noexcept : keeps_slabs(keeps) {}
+    bool keeps_slabs;  // empty slabs may rest
+    misused_block bad;
+    std::size_t strays = 0;       // so many blocks are of the other side's slabs,
+    void* stray[sorted_at_once];  // these
+  };
+
+  static void add(counter& n, std::size_t more) noexcept {
+    n.store(n.load(relaxed) + more, relaxed);
+  }
+  static void subtract(counter& n, std::size_t less) noexcept {
+    n.store(n.load(relaxed) - less, relaxed);
+  }
+  [[nodiscard]] std::size_t sum_of(counter part::* member) const noexcept {
+    return (sides_[0].*member).load(relaxed) + (sides_[1].*member).load(relaxed);
+  }
+  /// Requires: both locks.
+  [[nodiscard]] class_counts sum() const noexcept {
+    const std::size_t slabs = sum_of(&part::slabs), blocks = shape_->blocks;
+    return {.taken = sum_of(&part::taken),
+            .given = sum_of(&part::given),
+            .held_peak = std::max(sides_[0].held_peak, sides_[1].held_peak),
+            .made = slabs * blocks,
+            .made_peak = std::max(sides_[0].slabs_peak, sides_[1].slabs_peak) * blocks,
+            .slabs = slabs};
+  }
+
   [[nodiscard]] static std::uint8_t fullness_of(const run& r, const slab_shape& shape) noexcept {
     if (r.free_blocks == 0) return full;
-    const std::uint32_t quarter = shape.blocks / fullness_lists;
+    const std::uint32_t quarter = shape.blocks / quarters;
     return static_cast<std::uint8_t>((r.free_blocks > quarter) + (r.free_blocks > 2 * quarter) +
-                                     (r.free_blocks > 3 * quarter));
+                                     (r.free_blocks > 3 * quarter) +
+                                     (r.free_blocks == shape.blocks));
   }
 
   /// Returns: the pages of `set`, which is empty more often than not.
@@ -370,64 +496,114 @@ class central {
     return set == 0 ? 0 : count_ones(set);
   }
 
-  void link(run* r) noexcept {
+  void link(part& p, run* r) noexcept {
     r->fullness = fullness_of(*r, *shape_);
-    if (r->fullness != full) link_first(lists_[r->fullness], *r);
+    if (r->fullness == full) return;
+    link_first(p.lists[r->fullness], *r);
+    if (r->fullness != empty_slab) return;
+    add(p.empty, 1);
+    if (rest_ != nullptr) rest_->bytes.fetch_add(shape_->bytes(), relaxed);
   }
-  void unlink(run* r) noexcept {
-    if (r->fullness != full) unlink_from(lists_[r->fullness], *r);
+  void unlink(part& p, run* r) noexcept {
+    if (r->fullness == full) return;
+    unlink_from(p.lists[r->fullness], *r);
+    if (r->fullness != empty_slab) return;
+    subtract(p.empty, 1);
+    if (rest_ != nullptr) rest_->bytes.fetch_sub(shape_->bytes(), relaxed);
+    p.empty_lowest.store(std::min(p.empty_lowest.load(relaxed), p.empty.load(relaxed)), relaxed);
   }
 
-  void relink(run* r, const slab_shape& shape) noexcept {
+  [[nodiscard]] bool may_rest() const noexcept {
+    return rest_ != nullptr && rest_->bytes.load(relaxed) + shape_->bytes() <= rest_->most;
+  }
+
+  void relink(part& p, run* r, const slab_shape& shape) noexcept {
     if (fullness_of(*r, shape) == r->fullness) [[likely]]
       return;
     if (r->fullness == away) return;
-    unlink(r);
-    link(r);
+    unlink(p, r);
+    link(p, r);
   }
 
-  [[nodiscard]] run* fullest_slab() const noexcept {
-    for (run* head : lists_)
+  /// Effects: visit(its side, the slab) if a slab of this class is at `place`, with the lock held.
+  /// Returns: the slab, or null.
+  template <class Visit>
+  run* with_slab(pages& page_heap, slab_place place, Visit visit) noexcept {
+    for (part& p : sides_) {
+      const std::lock_guard guard(p.mutex);
+      run* const r = page_heap.slab_at(place, class_, static_cast<std::uint8_t>(&p - sides_));
+      if (r == nullptr) continue;
+      visit(p, *r);
+      return r;
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] static run* fullest_slab(const part& p) noexcept {
+    for (run* head : p.lists)
       if (head != nullptr) return head;
     return nullptr;
   }
 
   /// Effects: `steady` is where the slab begins if it is to be put into memory.
-  [[nodiscard]] run* add_slab(pages& page_heap, growth g, char*& steady) noexcept {
-    run* r = page_heap.new_slab(class_, *shape_, g);
+  [[nodiscard]] run* add_slab(unsigned side, pages& page_heap, growth g, char*& steady) noexcept {
+    part& p = sides_[side];
+    run* r = page_heap.new_slab(class_, *shape_, g, static_cast<std::uint8_t>(side));
     if (r == nullptr) return nullptr;
     note_turns<Space>(turn::slab_made, 1);
-    if (counts_.slabs >= steady_slabs_ && r->absent != 0) {
+    if (sum_of(&part::slabs) >= steady_slabs_ && r->absent != 0) {
       steady = page_heap.address_of(*r);
       r->absent = 0;
     }
-    ++counts_.slabs;
-    counts_.made += shape_->blocks;
-    counts_.made_peak = std::max(counts_.made_peak, counts_.made);
-    absent_pages_ += pages_in(r->absent);
-    link(r);
+    add(p.slabs, 1);
+    p.slabs_peak = std::max(p.slabs_peak, sum_of(&part::slabs));
+    p.absent_pages += pages_in(r->absent);
+    link(p, r);
     return r;
   }
 
-  [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out, std::size_t count,
-                                            growth g, work& left, batch_start start,
-                                            char*& steady) noexcept {
+  /// Effects: as `take`, from what `side` has, down to `last`.
+  [[nodiscard]] std::size_t take_from(unsigned side, pages& page_heap, batch& to, source last,
+                                      work& left) noexcept {
+    part& p = sides_[side];
+    const std::lock_guard guard(p.mutex);
+    std::size_t got = p.stash.take(to.out, to.count);
+    to.keyed = false;
+    if (got == 0 && last != source::stash) {
+      to.keyed = page_heap.keys().are_in_use();  // not before it has the lock
+      got = take_from_slabs(side, page_heap, to, last, left);
+    }
+    if (got == 0) return 0;
+    add(p.taken, got);
+    // Of the other side at some recent moment: what it got is read last, so never too many.
+    const std::size_t taken = sum_of(&part::taken);
+    const std::size_t given = sum_of(&part::given);
+    if (taken > given) p.held_peak = std::max(p.held_peak, taken - given);
+    return got;
+  }
+
+  [[nodiscard]] std::size_t take_from_slabs(unsigned side, pages& page_heap, batch& to, source last,
+                                            work& left) noexcept {
+    part& p = sides_[side];
+    const std::size_t count = to.keyed ? std::min(to.count, keyed_batch()) : to.count;
     std::size_t got = 0;
     while (got != count && (got == 0 || left.is_left())) {
-      run* r = fullest_slab();
+      run* r = fullest_slab(p);
       // A short batch is better than a new slab: memory grows only when nothing else is left.
-      if (r == nullptr && got == 0) r = add_slab(page_heap, g, steady);
-      if (r == nullptr) break;
+      if (r == nullptr && got == 0 && last >= source::free_pages)
+        r = add_slab(side, page_heap, last == source::growth ? growth::allowed : growth::refused,
+                     to.steady);
+      if (r == nullptr || (r->absent != 0 && last == source::used_slabs)) break;
       char* const base = page_heap.address_of(*r);
-      void** const end = out - got;
-      const std::uint32_t from = begin_word(*r, shape_->words, start);
+      void** const end = to.out - got;
+      const std::uint32_t from = begin_word(*r, shape_->words, to.start);
       const std::size_t taken = take_blocks(*r, *shape_, base, end, count - got, from);
       got += taken;
       left.spend<Space>(turn::slab_taken_from);
       left.spend<Space>(turn::word_passed, shape_->words);
       if ((r->seen_free | r->absent) != 0)
-        forget_taken_pages(*r, *shape_, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
-      relink(r, *shape_);
+        forget_taken_pages(p, *r, *shape_, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
+      relink(p, r, *shape_);
     }
     return got;
   }
@@ -443,15 +619,15 @@ class central {
 
   /// Effects: the pages from block `lowest` to block `highest` are no longer free: take_blocks
   /// leaves none between them.
-  void forget_taken_pages(run& slab, const slab_shape& shape, const char* base, const void* lowest,
-                          const void* highest) noexcept {
-    const auto page_of = [base](const void* p, std::size_t byte) {
-      const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - base) + byte;
+  void forget_taken_pages(part& p, run& slab, const slab_shape& shape, const char* base,
+                          const void* lowest, const void* highest) noexcept {
+    const auto page_of = [base](const void* block, std::size_t byte) {
+      const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - base) + byte;
       return static_cast<unsigned>(offset >> page_shift);
     };
     const page_set taken =
         pages_between(page_of(lowest, 0), page_of(highest, shape.block_size - 1) + 1);
-    absent_pages_ -= pages_in(slab.absent & taken);
+    p.absent_pages -= pages_in(slab.absent & taken);
     slab.absent &= ~taken;
     slab.seen_free &= ~taken;
   }
@@ -465,29 +641,50 @@ class central {
                      .pool = page_heap.name()});
   }
 
-  /// Effects: sorts back some of the `count` blocks of `stash` below the one at `end`, up to the
-  /// first misuse, which is dropped and is `bad` then, or until `left` is spent. As many from the
-  /// top take their place. Returns: how many left, not 0. Requires: the lock; 0 < count <= end.
-  [[nodiscard]] std::size_t sort_back(pages& page_heap, block_stash& stash, std::size_t end,
-                                      std::size_t count, misused_block& bad, work& left) noexcept {
-    const std::size_t done = put_into_slabs(page_heap, stash.at(end - count), count, bad, left);
-    counts_.given -= done;  // put_into_slabs has counted those that were blocks once more
-    stash.drop(end, count, done);
+  /// Effects: reports what was misused, and sorts the strays into the slabs of the other side.
+  /// Requires: no lock is held.
+  void finish(unsigned side, pages& page_heap, const sorting& how, const char* call) noexcept {
+    report(page_heap, how.bad, call);
+    for (std::size_t done = 0; done != how.strays;) {
+      sorting rest(how.keeps_slabs);
+      rest.strays = sorted_at_once;  // there is no third side
+      work all = work::without_end();
+      {
+        const std::lock_guard guard(sides_[1 - side].mutex);
+        done += put_into_slabs(1 - side, page_heap, how.stray + done, how.strays - done, rest, all);
+      }
+      report(page_heap, rest.bad, call);
+    }
+  }
+
+  /// Effects: sorts back some of the `count` blocks of the side's stash below the one at `end`, up
+  /// to the first misuse, which is dropped, or until `left` is spent. As many from the top take
+  /// their place. Returns: how many left, not 0. Requires: the lock; 0 < count <= end.
+  [[nodiscard]] std::size_t sort_back(unsigned side, pages& page_heap, std::size_t end,
+                                      std::size_t count, sorting& how, work& left) noexcept {
+    part& p = sides_[side];
+    const std::size_t done =
+        put_into_slabs(side, page_heap, p.stash.at(end - count), count, how, left);
+    subtract(p.given, done);  // those that were blocks are counted once more
+    p.stash.drop(end, count, done);
     return done;
   }
 
   /// Effects: sorts blocks back, up to the first misuse, which is dropped, or until `left` is
-  /// spent; counts those that were given. Returns: how many are dealt with, one at least; the last
-  /// of them only where it is a misuse, which is `bad` then. Requires: count != 0.
-  [[nodiscard]] std::size_t put_into_slabs(pages& page_heap, void* const* blocks, std::size_t count,
-                                           misused_block& bad, work& left) noexcept {
+  /// spent, or there is no place for more strays; counts those that were given. Returns: how many
+  /// are dealt with, one at least; the last of them only where it is a misuse, which is `how.bad`
+  /// then. Requires: the lock of `side`; count != 0.
+  [[nodiscard]] std::size_t put_into_slabs(unsigned side, pages& page_heap, void* const* blocks,
+                                           std::size_t count, sorting& how, work& left) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = *shape_;
     const class_index c = class_;
     const bool keyed = page_heap.keys().are_in_use();
     const block_use<pages> uses = use(page_heap);
+    part& p = sides_[side];
     work rest = left;
     std::size_t i = 0;
+    std::size_t strays = 0;
     std::size_t signed_from = 0;  // those before have no signs any more
     const auto take_signs = [&] {
       if (keyed) uses.take_signs(blocks + signed_from, i - signed_from);
@@ -500,49 +697,65 @@ class central {
       if (r == nullptr ||
           static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) >= shape.bytes())
         r = page_heap.slab_of(blocks[i], c, base);
-      if (r == nullptr) [[unlikely]] {
-        bad = {fault_kind::not_in_use, blocks[i]};
+      if (r != nullptr && r->side != side && how.strays != sorted_at_once) {
+        how.stray[how.strays++] = blocks[i++];
+        ++strays;
+        rest.spend<Space>(turn::stretch_sorted);
+        rest.spend<Space>(turn::block_sorted);
+        rest.spend<Space>(turn::slab_left);
+        continue;
+      }
+      if (r == nullptr || r->side != side) [[unlikely]] {
+        if (r == nullptr || i == 0) how.bad = {fault_kind::not_in_use, blocks[i]};
         break;
       }
       const std::size_t put = put_stretch(
           *r, shape, base, blocks + i,
-          rest.turns_left(turn::block_sorted, std::min(count - i, stretch_blocks_max)), bad);
+          rest.turns_left(turn::block_sorted, std::min(count - i, stretch_blocks_max)), how.bad);
       if (put == 0) [[unlikely]]
         break;
       rest.spend<Space>(turn::stretch_sorted);
       rest.spend<Space>(turn::block_sorted, put);
       i += put;
-      if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]] {
+      if (r->free_blocks == shape.blocks && r->fullness != away && !(how.keeps_slabs && may_rest()))
+          [[unlikely]] {
         take_signs();
         rest.spend<Space>(turn::slab_left);
-        remove_slab(page_heap, r);
+        remove_slab(page_heap, p, r);
         r = nullptr;
       } else {
-        relink(r, shape);
+        relink(p, r, shape);
       }
     } while (i < count && rest.is_left());
     take_signs();
     left = rest;
-    counts_.given += i;
-    return bad.address == nullptr ? i : i + 1;
+    add(p.given, i - strays);
+    return how.bad.address == nullptr ? i : i + 1;
   }
 
-  ASHLAR_MISS void remove_slab(pages& page_heap, run* r) noexcept {
-    unlink(r);
-    --counts_.slabs;
-    counts_.made -= shape_->blocks;
-    absent_pages_ -= pages_in(r->absent);
+  ASHLAR_MISS void remove_slab(pages& page_heap, part& p, run* r) noexcept {
+    unlink(p, r);
+    subtract(p.slabs, 1);
+    p.absent_pages -= pages_in(r->absent);
     page_heap.delete_slab(r, *shape_);
   }
+  /// Returns: false where no slab of the side is empty.
+  bool remove_empty(pages& page_heap, part& p, work& left) noexcept {
+    const std::lock_guard guard(p.mutex);
+    run* const r = p.lists[empty_slab];
+    if (const std::size_t lowest = p.empty_lowest.load(relaxed); lowest != 0)
+      p.empty_lowest.store(lowest - 1, relaxed);
+    if (r == nullptr) return false;
+    left.spend<Space>(turn::slab_left);
+    remove_slab(page_heap, p, r);
+    return true;
+  }
 
-  lock_type mutex_;
   class_index class_ = 0;
   const slab_shape* shape_ = nullptr;
   std::size_t steady_slabs_ = SIZE_MAX;
-  std::size_t absent_pages_ = 0;  // of the slabs: free pages that the system has
-  block_stash stashes_[sides];
-  run* lists_[fullness_lists] = {};
-  class_counts counts_;
+  empty_slabs_at_rest* rest_ = nullptr;
+  part sides_[sides];
 };
 
 }  // namespace ashlar::detail

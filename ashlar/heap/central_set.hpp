@@ -21,19 +21,6 @@
 
 namespace ashlar::detail {
 
-/// Blocks that rest where nobody can use them before they are sorted back.
-struct resting_blocks {
-  std::size_t blocks = 0, bytes = 0;
-
-  void add(std::size_t count, std::size_t block_size) noexcept {
-    blocks += count;
-    bytes += count * block_size;
-  }
-  [[nodiscard]] resting_blocks operator+(const resting_blocks& other) const noexcept {
-    return {blocks + other.blocks, bytes + other.bytes};
-  }
-};
-
 /// Where blocks of a cache go: to the stash, or past it to their slabs. The second is for a caller
 /// about to sort stashes back, who would only fault in the stash's pages for nothing.
 enum class resting_place : bool { stash, slabs };
@@ -66,12 +53,14 @@ class central_set {
   [[nodiscard]] bool start(sealable<Space>& space, std::size_t stash_bytes,
                            std::size_t steady_slabs) noexcept {
     stash_bytes_ = stash_bytes;
+    empty_slabs_.most = stash_bytes;
     auto** stash = static_cast<void**>(map_zeros(space, stashes_bytes()));
     if (stash == nullptr) return false;
     stashes_ = stash;
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      centrals_[c].place(c, Classes::shape(c), stash, stash_capacity(c), steady_slabs);
+      centrals_[c].place(c, Classes::shape(c), stash, stash_capacity(c), steady_slabs,
+                         &empty_slabs_);
       stash += central_type::sides * stash_capacity(c);
     }
     return true;
@@ -84,22 +73,23 @@ class central_set {
 
   [[nodiscard]] central_type& operator[](class_index c) noexcept { return centrals_[c]; }
 
-  /// Returns: what is in the stashes. O(classes), no lock.
+  /// Returns: what `settle` may let go. O(classes), no lock.
   [[nodiscard]] resting_blocks resting() const noexcept {
     resting_blocks all;
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      if (const std::size_t blocks = centrals_[c].stashed(); blocks != 0)
-        all.add(blocks, Classes::block_size(c));
+      if (!centrals_[c].has_resting()) continue;
+      all.add(centrals_[c].stashed(), Classes::block_size(c));
+      all.add(centrals_[c].empty_slabs(), Classes::shape(c).bytes());
     }
     return all;
   }
 
-  /// Effects: sorts every stash back into its slabs.
+  /// Effects: sorts every stash back into its slabs; empty ones leave.
   void settle(pages_type& pages) noexcept {
     work all = work::without_end();
     for (std::size_t c = 1; c < Classes::count(); ++c)
-      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages, all);
+      if (centrals_[c].has_resting()) centrals_[c].settle(pages, all);
   }
 
   /// Effects: puts in memory what the stashes need to hold `bytes` of any class.
@@ -123,10 +113,10 @@ class central_set {
 
   /// For a fork.
   void lock() noexcept {
-    for (std::size_t c = 1; c < Classes::count(); ++c) centrals_[c].mutex().lock();
+    for (std::size_t c = 1; c < Classes::count(); ++c) centrals_[c].lock();
   }
   void unlock() noexcept {
-    for (std::size_t c = Classes::count() - 1; c != 0; --c) centrals_[c].mutex().unlock();
+    for (std::size_t c = Classes::count() - 1; c != 0; --c) centrals_[c].unlock();
   }
 
   /// Effects: checks the invariant; ends in a fault if it does not hold. O(slabs).
@@ -165,6 +155,7 @@ class central_set {
   central_type centrals_[class_count];
   void* stashes_ = nullptr;
   std::size_t stash_bytes_ = 0;
+  empty_slabs_at_rest empty_slabs_;
 };
 
 }  // namespace ashlar::detail

@@ -36,11 +36,12 @@ struct fixture_with {
   using central_type = central<test_space, Mutex>;
 
   fixture_with(class_index of_class, std::size_t stash_capacity,
-               std::size_t steady_slabs = SIZE_MAX)
+               std::size_t steady_slabs = SIZE_MAX, std::size_t resting_bytes = 0)
       : size_class(of_class), stashes(central_type::sides * stash_capacity + 1) {
     EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
+    at_rest.most = resting_bytes;
     one.place(of_class, standard_classes.shapes[of_class], stashes.data(), stash_capacity,
-              steady_slabs);
+              steady_slabs, &at_rest);
   }
 
   /// Returns: the blocks in the order in which a cache would hand them out.
@@ -89,6 +90,7 @@ struct fixture_with {
   std::unique_ptr<page_heap<test_space, Mutex>> heap =
       std::make_unique<page_heap<test_space, Mutex>>(space);
   std::vector<void*> stashes;
+  empty_slabs_at_rest at_rest;
   central_type one;
 };
 using fixture = fixture_with<std::mutex>;
@@ -321,6 +323,64 @@ TEST(Central, OthersGetBlocksWhileAStashIsSorted) {
   EXPECT_GE(counting_mutex::locked - before, 2'000u / 128) << "the lock is open in between";
 }
 
+// Else two threads would get each other's blocks, whose cache lines are in another processor.
+TEST(Central, SidesHaveSlabsOfTheirOwnAndServeEachOther) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  fixture f(standard_classes.of_size(256), 0);
+  const std::size_t slab = f.blocks_of_a_slab();
+  std::vector<void*> mine = f.take(slab), yours = f.take(slab / 2, growth::allowed, 1);
+  EXPECT_EQ(f.slab_of(mine[0])->side, 0u);
+  EXPECT_EQ(f.slab_of(yours[0])->side, 1u);
+  // Each gives blocks of both, and they go where they belong.
+  const auto half = static_cast<std::ptrdiff_t>(slab / 2);
+  std::vector<void*> mixed;
+  for (std::ptrdiff_t i = 0; i != half; ++i)
+    mixed.insert(mixed.end(),
+                 {mine[static_cast<std::size_t>(i)], yours[static_cast<std::size_t>(i)]});
+  f.give({mixed.begin(), mixed.begin() + half});
+  f.give({mixed.begin() + half, mixed.end()}, 1);
+  f.audit(slab - slab / 2);
+  EXPECT_EQ(f.one.counts().slabs, 1u) << "the other one was empty, and left";
+  EXPECT_EQ(f.slab_of(f.take(1, growth::refused, 1)[0])->side, 1u) << "its pages serve again";
+  EXPECT_EQ(f.slab_of(f.take(slab, growth::refused, 1)[0])->side, 1u);
+  EXPECT_EQ(f.slab_of(f.take(1, growth::refused, 1)[0])->side, 0u) << "before the heap grows";
+  f.audit(2 * slab - slab / 2 + 1);
+}
+
+TEST(Central, EmptySlabsRestForTheirSideUntilOthersNeedThem) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  const class_index c = standard_classes.of_size(256);
+  fixture f(c, 0, SIZE_MAX, 2 * standard_classes.shapes[c].bytes());
+  const std::size_t slab = f.blocks_of_a_slab();
+  f.give(f.take(slab));
+  const auto three = [&](unsigned side) {
+    std::vector<void*> all;
+    for (int i = 0; i != 3; ++i) {
+      const std::vector<void*> more = f.take(slab, growth::allowed, side);
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    return all;
+  };
+  f.give(three(0));
+  EXPECT_EQ(f.one.empty_slabs(), 2u) << "the third left";
+  f.audit(0);
+  // Those of the other side serve before the heap grows, and are slabs of this side then.
+  const std::size_t committed = f.heap->committed_bytes();
+  const std::vector<void*> yours = three(1);
+  EXPECT_EQ(f.heap->committed_bytes(), committed);
+  EXPECT_EQ(f.slab_of(yours[0])->side, 1u);
+  EXPECT_EQ(f.one.empty_slabs(), 0u);
+  f.give(yours, 1);
+  f.settle_unused();
+  EXPECT_EQ(f.one.empty_slabs(), 2u) << "they were needed";
+  f.settle_unused();
+  EXPECT_EQ(f.one.empty_slabs(), 0u);
+  f.give(three(0));
+  f.settle();
+  EXPECT_EQ(f.one.counts().slabs, 0u);
+  f.audit(0);
+}
+
 TEST(Central, TheFullestSlabServesFirst) {
   for (const class_index c : {class_index{4}, class_index{20}, class_index{50}}) {
     fixture f(c, 0);
@@ -445,10 +505,11 @@ TEST(Central, RandomSettlingOfTheUnusedAgreesWithLowWaterMarks) {
       case 1:
       case 2:
       case 3: {
+        const std::size_t stashed = f.one.stashed();
         const std::vector<void*> got = f.take(1 + random() % 100, growth::allowed, side);
         ASSERT_FALSE(got.empty());
         stack& from = stacks[stacks[side].blocks.empty() ? 1 - side : side];
-        if (!from.blocks.empty()) {
+        if (!stacks[side].blocks.empty() || f.one.stashed() != stashed) {
           ASSERT_LE(got.size(), from.blocks.size());
           // The newest, highest first when popped one by one.
           for (void* block : got) {
@@ -628,7 +689,7 @@ TEST(Central, SortingGoesOnWhereTheWorkWasSpent) {
       if (unused)
         done = f.one.settle_unused(*f.heap, little);
       else
-        done = f.one.settle(*f.heap, little) == 0;
+        done = f.one.settle(*f.heap, little).blocks == 0;
       EXPECT_LE(before - f.one.stashed(), 1u);
       ASSERT_LT(calls, 100u);
     }

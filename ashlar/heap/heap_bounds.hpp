@@ -8,6 +8,7 @@
 //   resting place          bound, the lesser of     with a budget B
 //   all caches together    T = 5 MiB a processor    T = the same, or B / 8
 //   a stash (two a class)  16 MiB                   B / 32
+//   all empty slabs        16 MiB                   B / 32
 //   what a cache keeps     every class              classes up to B / 1024,
 //                                                   above 32 KiB to B / 8192
 //

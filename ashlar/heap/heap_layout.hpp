@@ -75,7 +75,7 @@ struct heap_layout {
     image.run_bytes = sizeof(run);
     image.shape_bytes = sizeof(slab_shape);
     image.central_bytes = sizeof(central_type);
-    image.stash_bytes = sizeof(block_stash);
+    image.stash_bytes = sizeof(typename central_type::part);
     image.stashes = central_type::sides;
 
     image.of_heap = {
@@ -127,7 +127,7 @@ struct heap_layout {
         .blocks = ASHLAR_PART(slab_shape, blocks),
         .words = ASHLAR_PART(slab_shape, words),
     };
-    image.of_central = {.stashes = ASHLAR_PART(central_type, stashes_)};
+    image.of_central = {.stashes = ASHLAR_PART(central_type, sides_[0].stash)};
     image.of_stash = {
         .slots = ASHLAR_PART(block_stash, slots_),
         .count = ASHLAR_PART(block_stash, count_),

@@ -141,9 +141,10 @@ class page_heap : public large_blocks<Space, Mutex> {
     closed_max_ = most;
   }
 
-  /// Returns: a run for a slab of class `c`, cut to `shape`, with its bitmap all ones; null when
+  /// Returns: a run for a slab of class `c` and of `side`, cut to `shape`, with its bitmap all ones; null when
   /// out of memory, or when it would take growth and that is refused.
-  [[nodiscard]] run* new_slab(class_index c, const slab_shape& shape, growth g) noexcept {
+  [[nodiscard]] run* new_slab(class_index c, const slab_shape& shape, growth g,
+                              std::uint8_t side = 0) noexcept {
     const std::lock_guard guard(mutex_);
     run* r = take_with_tables(shape, g);
     if (r == nullptr && g == growth::allowed) {
@@ -162,6 +163,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     r->seen_free = 0;
     r->absent = r->zero && may_be_hollow(shape) ? pages_between(0, shape.pages) : 0;
     r->size_class = c;
+    r->side = side;
     r->kind = run_kind::slab;
     runs_.range_of(*r).note_slab(*r, shape.pages, mark_shift_of(shape.block_size));
     return r;
@@ -193,11 +195,11 @@ class page_heap : public large_blocks<Space, Mutex> {
     work all = work::without_end();
     return next_slab(from, all);
   }
-  /// Returns: the slab of class `c` that begins at `place`, null if there is none. Requires: the
-  /// lock of that class is held. The result is valid while that lock is held.
-  [[nodiscard]] run* slab_at(slab_place place, class_index c) noexcept {
+  /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none. Requires: the
+  /// lock of that side is held. The result is valid while that lock is held.
+  [[nodiscard]] run* slab_at(slab_place place, class_index c, std::uint8_t side = 0) noexcept {
     const std::lock_guard guard(mutex_);
-    return runs_.slab_at(place, c);
+    return runs_.slab_at(place, c, side);
   }
 
   // ---- exact counting -------------------------------------------------------------------------

@@ -274,7 +274,7 @@ class reclaimer {
       if (!left.is_left()) return true;
       auto& c = centrals_[static_cast<class_index>(look.next_class)];
       left.spend<space_type>(turn::class_passed);
-      if (c.stashed() == 0) continue;
+      if (!c.has_resting()) continue;
       const unlock_guard open(mutex_);
       if (look.at_once) {
         work all = work::without_end();
@@ -382,10 +382,10 @@ class reclaimer {
     for (; c < classes::count() && rest != 0 && left.is_left(); ++c) {
       left.spend<space_type>(turn::class_passed);
       auto& central = centrals_[static_cast<class_index>(c)];
-      if (central.stashed() == 0) continue;
-      const std::size_t sorted = central.settle(pages_, left, rest);
-      rest -= sorted;
-      bytes += sorted * classes::block_size(static_cast<class_index>(c));
+      if (!central.has_resting()) continue;
+      const resting_blocks sorted = central.settle(pages_, left, rest);
+      rest -= sorted.blocks;
+      bytes += sorted.bytes;
       if (!left.is_left()) break;  // it may have more
     }
     to_sort_.store(rest, relaxed);

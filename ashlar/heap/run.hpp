@@ -71,6 +71,7 @@ struct run {
   bool closes = false;  ///< large: its pages are closed when they are freed
   std::uint16_t pieces =
       0;  ///< so many pieces of it, at most, came by remapping: its mapping is split
+  std::uint8_t side = 0;  ///< slab: which side of its class has it
 };
 
 static_assert(sizeof(run) <= 56 || sizeof(void*) != 8);
