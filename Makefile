@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tools check test test-landing test-all test-ports misuse misuse-peers bench bench-hits bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation release build setup format clean
+.PHONY: help library demo demo-tools check test test-landing test-all test-ports misuse misuse-peers bench bench-hits bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation release build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -14,6 +14,11 @@ build: ## what is installed, in build/release: the libraries and the command
 	@scripts/setup.sh build
 	cmake --preset release
 	cmake --build --preset release --target ashlar_installed -j $(JOBS)
+
+library: ## the libraries and headers alone, in build/release, without the command: a minute
+	@scripts/setup.sh build
+	cmake --preset release
+	cmake --build --preset release --target ashlar_libraries -j $(JOBS)
 
 demo: ## real programs on ashlar beside the system's allocator: a table in two minutes
 	@scripts/setup.sh build demo

@@ -12,17 +12,13 @@ if [ "${1-}" = --tools ]; then
 fi
 runs=${1:-5}
 folder=build/demo
-log=$folder/build.log
 mkdir -p "$folder"
 
 say() { printf '\n== %s\n' "$*"; }
 
 build() {  # TARGET
-  if ! { cmake --preset release && cmake --build --preset release --target "$1" -j "$(nproc)"; } >"$log" 2>&1; then
-    tail -n 30 "$log" >&2
-    echo "demo: the build failed (whole log: $log)" >&2
-    exit 1
-  fi
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target "$1" -j "$(nproc)"
 }
 
 # The distribution's python3 is taken before one that a version manager put in front of it.
