@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real, unmodified programs on ashlar beside the system's allocator: a table of each, and one of all. With --tools, what
 # the command does besides: one program's pools, its recording, pools that are chosen from it and proven, and its page.
-# Usage: scripts/demo.sh [--tools] [RUNS]      default: 5 measured runs of each program on each allocator
+# Usage: scripts/demo.sh [--tools] [RUNS]      default: 3 measured runs of each program on each allocator
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ if [ "${1-}" = --tools ]; then
   tools=1
   shift
 fi
-runs=${1:-5}
+runs=${1:-3}
 folder=build/demo
 mkdir -p "$folder"
 

@@ -267,8 +267,7 @@ class trace_account {
     });
     const std::uint64_t first = begin_.value_or(0);
     const auto time = static_cast<double>(named.time - std::min(named.time, first));
-    json all =
-        memory_json(named, memory_rows_of(named, last_), time * seconds_per_tick_);
+    json all = memory_json(named, memory_rows_of(named, last_), time * seconds_per_tick_);
     if (!all.is_null())
       all["over_time"] = resident_over_time(reader_.looks(), first, seconds_per_tick_);
     return all;
