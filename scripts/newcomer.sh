@@ -12,7 +12,7 @@ declare -A pages=(
   [firmware]=how-to/bare-metal [python]=how-to/python [leak]=tutorials/find-a-leak
   [fault]=how-to/debug-a-fault-line [classic]=migration/xallocator
 )
-declare -A target=([container]=library [game]=library [firmware]=library)  # pages that need no command
+declare -A target=([container]=library [game]=library [firmware]=library [classic]=library)  # pages that need no command
 declare -A packages=(
   [tool]=sqlite3 [firmware]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
 )
