@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-hits bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation release build setup format clean
+.PHONY: help library demo demo-tools check test test-landing test-all test-ports misuse misuse-peers bench bench-hits bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation release build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -15,8 +15,18 @@ build: ## what is installed, in build/release: the libraries and the command
 	cmake --preset release
 	cmake --build --preset release --target ashlar_installed -j $(JOBS)
 
-demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
+library: ## the libraries and headers alone, in build/release, without the command: a minute
+	@scripts/setup.sh build
+	cmake --preset release
+	cmake --build --preset release --target ashlar_libraries -j $(JOBS)
+
+demo: ## real programs on ashlar beside the system's allocator: a table in two minutes
+	@scripts/setup.sh build demo
 	@scripts/demo.sh
+
+demo-tools: ## one program's pools, its recording, pools chosen from it and proven, its page: builds the command
+	@scripts/setup.sh build demo
+	@scripts/demo.sh --tools
 
 LAYER ?=
 check: ## a minute: what a change in one room needs, as LAYER=heap; without LAYER, which rooms there are
@@ -131,7 +141,7 @@ packages: ## the Debian packages into build/packages, with their sizes (packagin
 	@scripts/setup.sh build packages
 	@packaging/make_packages.sh -j $(JOBS)
 
-wheel: ## the command as a Python wheel: build/wheel/ashlar-*.whl
+wheel: ## the command as a Python wheel: build/packages/ashlar-*.whl
 	@scripts/setup.sh build wheel
 	@packaging/make_wheel.py -j $(JOBS)
 

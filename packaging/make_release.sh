@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds all files of a release into build/release-files, or into FOLDER: the source archive, the Debian packages, the
-# Python wheel, the Rust crate, ashlar_pools.hpp, what was measured here (build/results, if it is there), the bill of
+# Builds all files of a release into build/release-files, or into FOLDER: the source archive, the drop-in library for any
+# Linux with glibc 2.17, the Debian packages, the Python wheel, the Rust crate, ashlar_pools.hpp, what was measured here (build/results, if it is there), the bill of
 # materials and SHA256SUMS. The same commit and results give the same files, in any folder, on a machine with the same
 # packages.
 # Usage: packaging/make_release.sh [-j JOBS] [FOLDER]
@@ -36,6 +36,16 @@ if [ -d build/results ]; then
 else
   echo "release: without the tables of make bench-full, since there is no build/results" >&2
 fi
+scripts/zig.py >&2
+export ASHLAR_PORT=glibc217
+cmake --preset port -DASHLAR_BUILD_TESTS=OFF -DASHLAR_BUILD_TOOLS=OFF >&2
+cmake --build build/port-glibc217 --target ashlar_malloc ashlar_malloc_hardened -j "$jobs" >&2
+drop_in=ashlar-$version-linux-x86_64
+rm -rf "build/$drop_in"
+cmake --install build/port-glibc217 --component ashlar_malloc --prefix "$root/build/$drop_in" --strip >&2
+cp LICENSE "build/$drop_in"
+tar -C build --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -c "$drop_in" |
+  gzip -9n >"$folder/$drop_in.tar.gz"
 scripts/amalgamate.py "$folder/ashlar_pools.hpp" >&2
 packaging/make_packages.sh -j "$jobs" >&2
 cp build/packages/*.deb "$folder"

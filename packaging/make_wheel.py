@@ -4,7 +4,7 @@
 The command is linked statically with all but the C library. The wheel's tag names the oldest glibc that
 has every symbol of it: it is read from the files that were built.
 
-Run: packaging/make_wheel.py [-j JOBS] [FOLDER]     FOLDER is build/wheel where none is named
+Run: packaging/make_wheel.py [-j JOBS] [FOLDER]     FOLDER is build/packages, with what the packages have compiled
 """
 import argparse
 import base64
@@ -34,8 +34,9 @@ def version_of_project() -> str:
 
 
 def build(folder: pathlib.Path, jobs: int) -> None:
-    run("cmake", "--preset", "wheel", "-B", folder)
-    run("cmake", "--build", folder, "-j", jobs)
+    subprocess.run(["cmake", "--preset", "packages", "-B", folder], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", folder, "--target", "ashlar_installed", "ashlar_static", "-j", str(jobs)],
+                   cwd=ROOT, check=True, stdout=sys.stderr)  # its progress
     archives = set(re.findall(r"/usr/\S+\.a\b", (folder / "build.ninja").read_text()))
     known = {package for library in linked() for package in library.packages}
     for archive in sorted(archives):
@@ -86,7 +87,7 @@ class Wheel:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("folder", type=pathlib.Path, nargs="?", default=ROOT / "build/wheel")
+    parser.add_argument("folder", type=pathlib.Path, nargs="?", default=ROOT / "build/packages")
     options = parser.parse_args()
     folder = options.folder.resolve()
     date = int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct"))
@@ -96,6 +97,7 @@ def main() -> None:
     shutil.rmtree(prefix, ignore_errors=True)
     for component in COMPONENTS:
         run("cmake", "--install", folder, "--prefix", prefix, "--component", component, "--strip")
+    run("install", "--strip", folder / "static/ashlar", prefix / "bin/ashlar")
     shutil.rmtree(prefix / "share")  # `ashlar help --pages` and `--completion` write the same
     files = sorted(path for path in prefix.rglob("*") if path.is_file())
 

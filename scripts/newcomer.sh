@@ -12,6 +12,7 @@ declare -A pages=(
   [firmware]=how-to/bare-metal [python]=how-to/python [leak]=tutorials/find-a-leak
   [fault]=how-to/debug-a-fault-line [classic]=migration/xallocator
 )
+declare -A target=([container]=library [game]=library [firmware]=library [classic]=library)  # pages that need no command
 declare -A packages=(
   [tool]=sqlite3 [firmware]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
 )
@@ -63,7 +64,7 @@ if [ -n "$root" ]; then
   [ -z "${packages[$1]:-}" ] ||
     step "the page's packages" "${inside[@]}" sh -c "apt-get update && apt-get install -y ${packages[$1]}"
 fi
-step "make build" "${inside[@]}" make -C "$checkout" build
+step "make ${target[$1]:-build}" "${inside[@]}" make -C "$checkout" "${target[$1]:-build}"
 # It installs the build into an empty home, and compares what each command prints with the page.
 step "docs/$page.md" "${inside[@]}" python3 "$checkout/tests/docs/run_tutorials.py" "$checkout" \
   "$checkout/build/release" "$checkout/docs/$page.md"

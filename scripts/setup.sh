@@ -38,7 +38,16 @@ for purpose in "$@"; do
     dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
   done
 done
-[ "${#missing[@]}" -gt 0 ] || exit 0
+# Another system's CMake, or one that stands before it in PATH.
+check_cmake() {
+  local version
+  version=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p')
+  [ -z "$version" ] || printf '%s\n' 3.25 "$version" | sort -CV || {
+    echo "setup: $(command -v cmake) is of version $version, and 3.25 is needed. A newer one: pip install cmake" >&2
+    exit 1
+  }
+}
+[ "${#missing[@]}" -gt 0 ] || { check_cmake && exit; }
 
 mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
 command -v apt-get >/dev/null || {
@@ -46,7 +55,6 @@ command -v apt-get >/dev/null || {
     "(packaging/README.md: another Linux)" >&2
   exit 1
 }
-echo "setup: installing ${#missing[@]} packages and what they need, and starting none of their services: ${missing[*]}"
 sudo=""
 if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null || {
@@ -55,6 +63,7 @@ if [ "$(id -u)" -ne 0 ]; then
   }
   sudo=sudo
 fi
+echo "setup: installing ${#missing[@]} packages and what they need, and starting none of their services: ${missing[*]}"
 log=$(mktemp)
 # Debian starts and enables what is a service. Whoever builds ashlar wants the programs alone.
 policy=/usr/sbin/policy-rc.d
@@ -64,8 +73,8 @@ if [ ! -e "$policy" ]; then
   trap '$sudo rm -f "$policy"' EXIT
 fi
 if ! { $sudo apt-get update -qq && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
-  tail -n 20 "$log" >&2
-  echo "setup: installation failed (whole log: $log)" >&2
+  echo "setup: apt-get could not install them (all it said: $log); mend that, and run the same again:" \
+    "$(grep -m 1 -E '^(E|W|Err)[: ]' "$log" || tail -n 1 "$log")" >&2
   exit 1
 fi
 rm -f "$log"
@@ -73,3 +82,4 @@ for unit in redis-server.service:redis-server prometheus.service:prometheus phps
   ! command -v systemctl >/dev/null || ! printf '%s\n' "${missing[@]}" | grep -qx "${unit#*:}" ||
     $sudo systemctl --no-reload disable "${unit%:*}" >/dev/null 2>&1 || true
 done
+check_cmake

@@ -141,6 +141,16 @@ TEST(StaticPoolFor, BeyondThatIsBadAlloc) {
   EXPECT_THROW(s.rehash(100'000), std::bad_alloc);
   s.insert(1);
   EXPECT_EQ(s.size(), 1u);
+
+  // "A map may hold one more" (docs/how-to/one-hot-container.md).
+  static constinit static_pool_for<std::map<int, int>, 100> entries;
+  decltype(entries)::container m(entries);
+  const auto fill = [&m] {
+    for (int i = 0; i < 200; ++i) m[i] = i;
+  };
+  EXPECT_THROW(fill(), std::bad_alloc);
+  EXPECT_GE(m.size(), 100u);
+  EXPECT_LE(m.size(), 101u);
 }
 
 TEST(StaticPoolFor, TakesPoliciesAndOtherAllocatorsContainers) {

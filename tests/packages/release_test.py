@@ -60,7 +60,7 @@ def main() -> None:
     expect(set(first) == set(second), f"the files are {sorted(first)} and {sorted(second)}")
     different = sorted(name for name in first if first[name] != second[name])
     expect(not different, f"differ by the folder that they are built in: {', '.join(different)}")
-    for kind in (".tar.gz", "-results.tar.gz", ".deb", ".whl", ".crate", ".hpp", ".spdx.json"):
+    for kind in (".tar.gz", "-results.tar.gz", "-linux-x86_64.tar.gz", ".deb", ".whl", ".crate", ".hpp", ".spdx.json"):
         expect(any(name.endswith(kind) for name in first), f"there is no {kind}")
     check_bill(work / FOLDERS[0] / f"build/release-files/{next(n for n in first if n.endswith('.spdx.json'))}", work)
     shutil.rmtree(work)

@@ -38,6 +38,24 @@ class Setup(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertIn("install noninteractive\n", (programs / "said").read_text())
 
+    def told(self, name: str, purpose: str, **programs: str) -> str:
+        """What it says where these stand in for programs, and it has to end with 1."""
+        folder = WORK / name
+        for program, body in programs.items():
+            stand_in(folder, program.replace("_", "-"), body)
+        result = run("scripts/setup.sh", purpose, path=f"{folder}:{os.environ['PATH']}")
+        self.assertEqual(result.returncode, 1, result.stdout)
+        return result.stdout.splitlines()[-1]
+
+    def test_an_old_cmake_is_refused_with_the_remedy(self) -> None:
+        said = self.told("old cmake", "build", dpkg_query="echo installed", cmake="echo cmake version 3.22.1")
+        self.assertIn("version 3.22.1, and 3.25 is needed. A newer one: pip install cmake", said)
+
+    def test_a_failed_installation_is_one_line_with_the_reason(self) -> None:
+        said = self.told("no network", "docs", dpkg_query="exit 1", id="echo 1000", sudo='exec env -i PATH="$PATH" "$@"',
+                         apt_get='echo progress; echo "E: Failed to fetch it"; echo "E: more"; exit 100')
+        self.assertRegex(said, "^setup: apt-get could not install them .* E: Failed to fetch it$")
+
     def test_another_distribution_is_told_what_to_do(self) -> None:
         programs = WORK / "no apt"
         programs.mkdir(parents=True)

@@ -725,6 +725,8 @@ TEST_F(Record, APythonProgramIsToldWhatShowsItsObjects) {
     done({"record", "--no-stacks", "--", program, "calls"});
     EXPECT_EQ(said("err").find(hint) != std::string::npos, program != calls) << said("err");
   }
+  done({"record", "--no-stacks", "--", "env", "PYTHONMALLOC=malloc", "./python3.11", "calls"});
+  lacks(said("err"), hint);
   environment_ = {{"PYTHONMALLOC", "malloc"}};
   done({"record", "--no-stacks", "--", "./python3.11", "calls"});
   lacks(said("err"), hint);

@@ -54,7 +54,7 @@ command_end with_whole_output(command_end end) {
 
 command_end run(const std::vector<std::string>& words) {
   command_parser parser(tool);
-  for (const command_row& each : all_commands) {
+  for (const command_row& each : ASHLAR_CLI_COMMANDS) {
     parser.begin_group(each.group);
     each.add(parser);
   }

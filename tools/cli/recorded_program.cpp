@@ -42,8 +42,11 @@ namespace {
 void tell_of_python(trace::recorder& recorder, std::uint32_t pid) {
   if (std::getenv("PYTHONMALLOC") != nullptr) return;
   for (const trace::process_history& history : recorder.histories()) {
+    const bool is_set_by_env = std::ranges::any_of(history.images, [](const auto& image) {
+      return image.arguments.find("PYTHONMALLOC=") != std::string::npos;
+    });
     const std::string name = std::filesystem::path(history.images.back().path).filename().string();
-    if (history.pid == pid && name.starts_with("python"))
+    if (history.pid == pid && !is_set_by_env && name.starts_with("python"))
       fmt::print(stderr,
                  "ashlar: {} serves small objects from pools of its own; with PYTHONMALLOC=malloc "
                  "in the environment, the recording has each object\n",

@@ -233,11 +233,7 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   report.warning = reader.warning();
   report.last = report.header;
   report.summary = trace::summarise(reader, moments, [&](const trace::step& s) {
-    if (s.kind == trace::event_kind::image && s.happened == trace::step::what::other) {
-      const std::string_view program = s.text.substr(0, s.text.find('\0'));
-      report.last.set(trace::header_name::arguments, s.text);
-      report.last.set(trace::header_name::program, program);
-    }
+    trace::follow_program(report.last, s);
     also(s);
   });
   name_mappings(report.summary.memory, reader, names);

@@ -120,6 +120,7 @@ class trace_account {
   trace_account(trace::trace_reader& reader, const trace_request& request)
       : reader_(reader),
         request_(request),
+        last_(reader.header()),
         seconds_per_tick_(1.0 / static_cast<double>(reader.ticks_per_second())),
         resident_(reader),
         heap_(class_set::process_heap()),
@@ -136,6 +137,7 @@ class trace_account {
     while (life.next(s)) {
       pass_time(s.time);
       if (request_.also) request_.also(s);
+      trace::follow_program(last_, s);
       resident_.count(s);
       calls_.count(s);
       const bool is_peak = counts_.count(s);
@@ -226,13 +228,12 @@ class trace_account {
   }
 
   [[nodiscard]] json about() const {
-    const trace::trace_header& header = reader_.header();
     return {{"file", request_.file},
             {"warning", reader_.warning()},
-            {"program", std::string(header.get(trace::header_name::program))},
-            {"arguments", files::parts_of(header.get(trace::header_name::arguments), '\0')},
-            {"pid", header.number(trace::header_name::pid, 0)},
-            {"started", header.number(trace::header_name::started, 0)},
+            {"program", std::string(last_.get(trace::header_name::program))},
+            {"arguments", files::parts_of(last_.get(trace::header_name::arguments), '\0')},
+            {"pid", last_.number(trace::header_name::pid, 0)},
+            {"started", last_.number(trace::header_name::started, 0)},
             {"seconds", seconds()},
             {"events", reader_.events()},
             {"births", counts_.births},
@@ -265,8 +266,7 @@ class trace_account {
     });
     const std::uint64_t first = begin_.value_or(0);
     const auto time = static_cast<double>(named.time - std::min(named.time, first));
-    json all =
-        memory_json(named, memory_rows_of(named, reader_.header()), time * seconds_per_tick_);
+    json all = memory_json(named, memory_rows_of(named, last_), time * seconds_per_tick_);
     if (!all.is_null())
       all["over_time"] = resident_over_time(reader_.looks(), first, seconds_per_tick_);
     return all;
@@ -434,6 +434,7 @@ class trace_account {
 
   trace::trace_reader& reader_;
   const trace_request& request_;
+  trace::trace_header last_;  // of the program that the process executed last
   double seconds_per_tick_;
   trace::resident_counter resident_;
   trace::resident_memory memory_;

@@ -54,6 +54,15 @@ TEST(TraceData, ASmallTraceByHand) {
   EXPECT_TRUE(data["call_sites"].is_null());
 }
 
+// As `env` does, which executes another program.
+TEST(TraceData, TheProgramThatWasExecutedLastNamesThePage) {
+  const std::string words("python3\0work.py\0", 16);
+  const nlohmann::json data =
+      data_of({birth(1, 10, 0x1000, 100), other(trace::event_kind::image, 1, 20, 0, words)});
+  EXPECT_EQ(data["trace"]["program"], "python3");
+  EXPECT_EQ(data["trace"]["arguments"], (std::vector<std::string>{"python3", "work.py"}));
+}
+
 // Two stacks of one site, and one of another: what each site held in each point.
 TEST(TraceData, CallSitesHoldBytesOverTime) {
   const auto by = [](std::uint32_t stack, event e) {

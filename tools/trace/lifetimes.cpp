@@ -143,4 +143,10 @@ bool lifetimes::next(step& s) {
   }
 }
 
+void follow_program(trace_header& header, const step& s) {
+  if (s.kind != event_kind::image || s.happened != step::what::other) return;
+  header.set(header_name::arguments, s.text);
+  header.set(header_name::program, s.text.substr(0, s.text.find('\0')));
+}
+
 }  // namespace ashlar::trace

@@ -101,4 +101,7 @@ class lifetimes final : private event_preview {
   std::uint64_t unknown_deaths_ = 0;
 };
 
+/// Effects: where the process executes another program in this step, the header has its words.
+void follow_program(trace_header& header, const step& s);
+
 }  // namespace ashlar::trace

@@ -1,0 +1,12 @@
+# Begins each `cmake --install`: where a folder cannot be written, it ends before the first file is there.
+foreach(folder bin include lib libexec share)
+  set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${folder}")
+  cmake_path(ABSOLUTE_PATH folder)
+  while(NOT EXISTS "${folder}")
+    cmake_path(GET folder PARENT_PATH folder)
+  endwhile()
+  execute_process(COMMAND test -d "${folder}" -a -w "${folder}" RESULT_VARIABLE refused)
+  if(refused)
+    message(FATAL_ERROR "ashlar: ${folder} cannot be written, so nothing is installed. Name another --prefix, or be root")
+  endif()
+endforeach()
