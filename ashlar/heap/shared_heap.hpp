@@ -322,9 +322,10 @@ class shared_heap {
                                  const char* call, work& left,
                                  resting_place to = resting_place::stash,
                                  unsigned side = 0) noexcept {
-    const std::size_t done = to == resting_place::stash
-                                 ? centrals_[c].give(pages_, blocks, count, call, left, side)
-                                 : centrals_[c].give_to_slabs(pages_, blocks, count, call, left, side);
+    const std::size_t done =
+        to == resting_place::stash
+            ? centrals_[c].give(pages_, blocks, count, call, left, side)
+            : centrals_[c].give_to_slabs(pages_, blocks, count, call, left, side);
     held_.note(-static_cast<std::int64_t>(done * classes::block_size(c)));
     return done;
   }

@@ -72,8 +72,8 @@ stack_table::entry stack_table::find_or_add(const call_frames& frames) {
   for (std::uint32_t i = 0; i < frames.depth; ++i)
     hash = mixed(hash, reinterpret_cast<std::uintptr_t>(frames.frames[i]));
   constexpr std::uint64_t hash_mask = (std::uint64_t{1} << hash_bits) - 1;
-  const auto number_in = [](std::uint64_t entry) {
-    return static_cast<std::uint32_t>(entry >> hash_bits);
+  const auto number_in = [](std::uint64_t of_place) {
+    return static_cast<std::uint32_t>(of_place >> hash_bits);
   };
   std::uint32_t place = static_cast<std::uint32_t>(hash >> hash_bits);
   std::uint32_t number = 0;
