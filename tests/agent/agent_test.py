@@ -344,15 +344,6 @@ class AgentTest(CommandTest):
             self.assertTrue(wait_until(lambda: len(os.listdir(self.path("ashlar"))) == 2))
             self.assertEqual(self.lines_at_end(agent, 12), [])
             self.assertEqual(recorded.result()[0].status, 200)
-            # One that is killed leaves it on. The next one ends it.
-            second = self.agent()
-            recorded = beside.submit(self.record, service.pid, 15)
-            self.assertTrue(wait_until(lambda: len(os.listdir(self.path("ashlar"))) == 2))
-            second.kill()
-            second.wait()
-            self.assertIsNotNone(recorded.exception())
-            self.agent()
-            self.assertTrue(wait_until(lambda: os.listdir(self.path("ashlar")) == [f"{service.pid}.sock"]))
         self.refused(1, "it is not being recorded", "ctl", service.pid, "record", "stop")
 
     def test_recording_of_what_lies(self):

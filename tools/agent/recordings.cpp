@@ -39,17 +39,6 @@ std::uint64_t bytes_until_now(const fs::path& folder, const std::string& name) {
   return bytes;
 }
 
-fs::path folder_of(const process_figures& of) {
-  return fs::path(of.socket.path).parent_path();
-}
-files::open_file opened_folder(const process_figures& of) {
-  return files::open_file(
-      ::open(folder_of(of).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-}
-std::string name_of(const process_figures& of) {
-  return fmt::format("{}.atrace", of.socket.pid);
-}
-
 control::answer read_trace(int folder, const std::string& name) {
   const files::open_file file(
       ::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -67,20 +56,6 @@ control::answer read_trace(int folder, const std::string& name) {
 }
 
 }  // namespace
-
-void recordings::end_left_over(const fleet_look& all) const {
-  std::vector<process_figures> recorded;
-  std::vector<control::process_socket> sockets;
-  for (const process_figures& each : all.processes) {
-    if (bytes_until_now(folder_of(each), name_of(each)) == 0) continue;
-    recorded.push_back(each);
-    sockets.push_back(each.socket);
-  }
-  static_cast<void>(control::ask_all(sockets, "record stop " + library_,
-                                     {.each = answer_time, .all = answer_time}));
-  for (const process_figures& each : recorded)
-    ::unlinkat(opened_folder(each).descriptor(), name_of(each).c_str(), 0);
-}
 
 std::optional<control::answer> recordings::make(const process_figures& of,
                                                 std::chrono::seconds duration,
@@ -101,9 +76,10 @@ std::optional<control::answer> recordings::make(const process_figures& of,
   const auto ask = [&](const std::string& what, milliseconds time) {
     return std::move(control::ask_all({of.socket}, what, {.each = time, .all = time}).front());
   };
-  const fs::path path = folder_of(of);
-  const std::string name = name_of(of);
-  const files::open_file folder = opened_folder(of);
+  const fs::path path = fs::path(of.socket.path).parent_path();
+  const std::string name = fmt::format("{}.atrace", pid);
+  const files::open_file folder(
+      ::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   ::unlinkat(folder.descriptor(), name.c_str(), 0);             // of one that nobody waited for
   const std::uint64_t left_over = bytes_until_now(path, name);  // of a recorder that was killed
   control::answer begun = ask(fmt::format("record start {}{}{}", library_,

@@ -29,10 +29,6 @@ class recordings {
   // `library` is libashlar-record.so, as the processes find it.
   explicit recordings(std::string library) : library_(std::move(library)) {}
 
-  // Effects: ends what an agent that was killed has left: in the processes' folders there are files of
-  // recordings, and nobody waits for them. For the start.
-  void end_left_over(const fleet_look& all) const;
-
   // Returns: the process's answer, whose text is the trace if it is done. None: too many are being
   // made. Takes `duration`, or until `must_end`, and the time that the process takes to begin and
   // to end it.

@@ -156,7 +156,6 @@ class web_server {
 
   void run(std::uint16_t port, const sigset_t& ends) {
     const connection_watch watch(port);
-    recordings_.end_left_over(*fleet_.look());
     if (push_to_) pusher_.emplace(*push_to_, options_.push_every, fleet_, profiles_);
     std::thread serving([this] { http_.listen_after_bind(); });
     while (!http_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
