@@ -75,9 +75,9 @@ bool budget(const request& r) {
   std::uint64_t bytes = 0;
   char text[32] = {};
   if (between != nullptr) {
-    std::memcpy(text, r.words,
-                std::min(static_cast<std::size_t>(between - r.words), sizeof text - 1));
-    if (!read_limit(r, text, bytes)) return false;
+    const auto length = static_cast<std::size_t>(between - r.words);
+    std::memcpy(text, r.words, std::min(length, sizeof text - 1));
+    if (!read_limit(r, length < sizeof text ? text : r.words, bytes)) return false;
   }
   const char* const name = between != nullptr ? between + 1 : r.words;
   ashlar_stats now;

@@ -6,8 +6,8 @@
 //   lock_level             a stretch in which the order begins anew
 //
 // Law: a thread that holds a lock takes only locks of higher ranks. There are three exceptions:
-// - A fork takes the locks of all classes (lock_rank::central), and who adds up a class those of its
-//   two sides: in the order of their addresses.
+// - A fork takes the locks of all classes (lock_rank::central), and who adds up a class takes those
+//   of its two sides: in the order of their addresses.
 // - A heap calls its source with locks held. The source may be another heap, with locks of the same
 //   ranks: the order begins anew there (lock_level).
 // - try_lock never waits, so it may take any lock.

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/count_ones.hpp>
@@ -150,17 +151,19 @@ class central {
                                  unsigned side = 0) noexcept {
     batch to{.out = out, .count = count, .start = start};
     const unsigned other = 1 - side;
-    std::size_t got = take_from(side, page_heap, to, source::used_slabs, left);
+    std::size_t got = 0;
+    if (has_free(side)) got = take_from(side, page_heap, to, source::used_slabs, left);
     // Empty slabs first, this side's or one that was of the other: so the sides' blocks do not mix.
     if (got == 0 && empty_slabs() != 0) {
-      if (sides_[side].empty.load(relaxed) == 0)
+      if (sides_[side].listed.load(relaxed) == 0)
         static_cast<void>(remove_empty(page_heap, sides_[other], left));
       got = take_from(side, page_heap, to, source::free_pages, left);
     }
     // What another thread frees for this one rests there.
-    if (got == 0) got = take_from(other, page_heap, to, source::stash, left);
-    if (got == 0) got = take_from(side, page_heap, to, source::free_pages, left);
-    if (got == 0) got = take_from(other, page_heap, to, source::slabs, left);
+    if (got == 0 && has_free(other)) got = take_from(other, page_heap, to, source::stash, left);
+    if (got == 0 && g == growth::refused)
+      got = take_from(side, page_heap, to, source::free_pages, left);
+    if (got == 0 && has_free(other)) got = take_from(other, page_heap, to, source::slabs, left);
     if (got == 0 && g == growth::allowed)
       got = take_from(side, page_heap, to, source::growth, left);
     // Both without the lock: the blocks' pages may not be in memory yet.
@@ -171,9 +174,9 @@ class central {
   }
 
   /// Effects: takes blocks back: what fits into the stash of `side`, then others until `left` is
-  /// spent, one at least. A fault naming `call` for an address that is no block in use of this
-  /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes on
-  /// after it, that address is dropped. Returns: how many are dealt with, the first ones.
+  /// spent, one at least. A fault naming `call` for an address that is no block in use of this class:
+  /// at once if it has to be sorted into its slab, else when it is. Where the process goes on after
+  /// it, that address is dropped. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(pages& page_heap, void* const* blocks, std::size_t count,
                                  const char* call, work& left, unsigned side = 0) noexcept {
     sorting how(true);
@@ -289,7 +292,7 @@ class central {
       part& p = sides_[slab->side];
       const std::lock_guard guard(p.mutex);
       slab->absent |= gone;
-      p.absent_pages += pages_in(gone);
+      add(p.absent_pages, pages_in(gone));
       slab->fullness = full;
       if (slab->free_blocks == shape.blocks)
         remove_slab(page_heap, p, slab);
@@ -305,22 +308,18 @@ class central {
     with_slab(page_heap, place, [&](part&, const run& slab) { visit(page_heap.address_of(slab)); });
   }
 
-  /// Returns: what the slabs are made of, at this moment. O(1).
-  [[nodiscard]] slab_bytes bytes_of_slabs() noexcept {
-    const std::lock_guard guard(*this);
-    const std::size_t size = shape_->block_size;
-    const class_counts n = sum();
-    const auto made = static_cast<std::size_t>(n.made);
-    const auto held = static_cast<std::size_t>(n.taken - n.given);
-    std::size_t idle = (made - held - stashed()) * size, absent = 0;
-    for (const part& p : sides_) {
-      idle -= p.empty.load(relaxed) * shape_->blocks * size;
-      absent += p.absent_pages << page_shift;
-    }
+  /// Returns: what the slabs are made of, at some recent moment. O(1), takes no lock.
+  [[nodiscard]] slab_bytes bytes_of_slabs() const noexcept {
+    const std::size_t size = shape_->block_size, made = sum_of(&part::slabs) * shape_->blocks;
+    // What is given is read last: what is moved meanwhile counts as idle rather than as held.
+    const std::size_t taken = sum_of(&part::taken);
+    const std::size_t not_idle = taken - std::min(taken, sum_of(&part::given)) + stashed();
+    const std::size_t idle = (made - std::min(made, not_idle)) * size;
+    const std::size_t absent = sum_of(&part::absent_pages) << page_shift;
     return {.blocks = made * size,
             .idle = idle - std::min(idle, absent),
             .absent = absent,
-            .taken = n.taken * size};
+            .taken = taken * size};
   }
 
   /// Effects: a fault: `block` was written to while it rested, or was freed twice.
@@ -396,7 +395,7 @@ class central {
           empty += f == empty_slab;
         }
       }
-      if (absent != p.absent_pages || empty != p.empty.load(relaxed))
+      if (absent != p.absent_pages.load(relaxed) || empty != p.empty.load(relaxed))
         ashlar_fault({.kind = fault_kind::corrupted,
                       .call = "audit",
                       .block_size = shape_->block_size,
@@ -410,6 +409,8 @@ class central {
   static constexpr std::size_t keyed_bytes_max = 16 * 1024;
   /// So many blocks of stashes are sorted back while the lock is held.
   static constexpr std::size_t sorted_at_once = 128;
+  /// So many blocks of the other side's slabs wait for its lock meanwhile.
+  static constexpr std::size_t strays_max = sorted_at_once;
 
   // Lists 0..3 by quarters of free blocks, fullest first, then those with no block in use; a slab
   // without free ones is on none.
@@ -431,8 +432,9 @@ class central {
     run* lists[fullness_lists] = {};
     counter taken{0}, given{0};  // blocks that this side ever handed to caches, and got
     counter slabs{0};
+    counter listed{0};                  // slabs that have a free block
     counter empty{0}, empty_lowest{0};  // slabs on the last list; the fewest since the last look
-    std::size_t absent_pages = 0;       // of the slabs: free pages that the system has
+    counter absent_pages{0};            // of the slabs: free pages that the system has
     std::size_t held_peak = 0, slabs_peak = 0;  // of both sides, as this one saw them
   };
 
@@ -459,8 +461,8 @@ class central {
     explicit sorting(bool keeps) noexcept : keeps_slabs(keeps) {}
     bool keeps_slabs;  // empty slabs may rest
     misused_block bad;
-    std::size_t strays = 0;       // so many blocks are of the other side's slabs,
-    void* stray[sorted_at_once];  // these
+    std::size_t strays = 0;   // so many blocks are of the other side's slabs,
+    void* stray[strays_max];  // these
   };
 
   static void add(counter& n, std::size_t more) noexcept {
@@ -480,7 +482,8 @@ class central {
             .held_peak = std::max(sides_[0].held_peak, sides_[1].held_peak),
             .made = slabs * blocks,
             .made_peak = std::max(sides_[0].slabs_peak, sides_[1].slabs_peak) * blocks,
-            .slabs = slabs};
+            .slabs = slabs,
+            .empty_slabs = empty_slabs()};
   }
 
   [[nodiscard]] static std::uint8_t fullness_of(const run& r, const slab_shape& shape) noexcept {
@@ -500,6 +503,7 @@ class central {
     r->fullness = fullness_of(*r, *shape_);
     if (r->fullness == full) return;
     link_first(p.lists[r->fullness], *r);
+    add(p.listed, 1);
     if (r->fullness != empty_slab) return;
     add(p.empty, 1);
     if (rest_ != nullptr) rest_->bytes.fetch_add(shape_->bytes(), relaxed);
@@ -507,12 +511,17 @@ class central {
   void unlink(part& p, run* r) noexcept {
     if (r->fullness == full) return;
     unlink_from(p.lists[r->fullness], *r);
+    subtract(p.listed, 1);
     if (r->fullness != empty_slab) return;
     subtract(p.empty, 1);
     if (rest_ != nullptr) rest_->bytes.fetch_sub(shape_->bytes(), relaxed);
     p.empty_lowest.store(std::min(p.empty_lowest.load(relaxed), p.empty.load(relaxed)), relaxed);
   }
 
+  /// Returns: whether the side has a block to give, at some recent moment.
+  [[nodiscard]] bool has_free(unsigned side) const noexcept {
+    return sides_[side].stash.count() + sides_[side].listed.load(relaxed) != 0;
+  }
   [[nodiscard]] bool may_rest() const noexcept {
     return rest_ != nullptr && rest_->bytes.load(relaxed) + shape_->bytes() <= rest_->most;
   }
@@ -557,7 +566,7 @@ class central {
     }
     add(p.slabs, 1);
     p.slabs_peak = std::max(p.slabs_peak, sum_of(&part::slabs));
-    p.absent_pages += pages_in(r->absent);
+    add(p.absent_pages, pages_in(r->absent));
     link(p, r);
     return r;
   }
@@ -575,7 +584,7 @@ class central {
     }
     if (got == 0) return 0;
     add(p.taken, got);
-    // Of the other side at some recent moment: what it got is read last, so never too many.
+    // Of the other side at some recent moment; strays that it has set aside count as held.
     const std::size_t taken = sum_of(&part::taken);
     const std::size_t given = sum_of(&part::given);
     if (taken > given) p.held_peak = std::max(p.held_peak, taken - given);
@@ -627,7 +636,7 @@ class central {
     };
     const page_set taken =
         pages_between(page_of(lowest, 0), page_of(highest, shape.block_size - 1) + 1);
-    p.absent_pages -= pages_in(slab.absent & taken);
+    subtract(p.absent_pages, pages_in(slab.absent & taken));
     slab.absent &= ~taken;
     slab.seen_free &= ~taken;
   }
@@ -641,20 +650,20 @@ class central {
                      .pool = page_heap.name()});
   }
 
-  /// Effects: reports what was misused, and sorts the strays into the slabs of the other side.
+  /// Effects: sorts the strays into the slabs of the other side. Then reports the first misuse: the
+  /// program may not come back from that.
   /// Requires: no lock is held.
-  void finish(unsigned side, pages& page_heap, const sorting& how, const char* call) noexcept {
-    report(page_heap, how.bad, call);
-    for (std::size_t done = 0; done != how.strays;) {
-      sorting rest(how.keeps_slabs);
-      rest.strays = sorted_at_once;  // there is no third side
+  void finish(unsigned side, pages& page_heap, sorting& how, const char* call) noexcept {
+    misused_block first = how.bad;
+    const std::size_t strays = std::exchange(how.strays, strays_max);  // there is no third side
+    for (std::size_t done = 0; done != strays;) {
+      how.bad = {};
       work all = work::without_end();
-      {
-        const std::lock_guard guard(sides_[1 - side].mutex);
-        done += put_into_slabs(1 - side, page_heap, how.stray + done, how.strays - done, rest, all);
-      }
-      report(page_heap, rest.bad, call);
+      const std::lock_guard guard(sides_[1 - side].mutex);
+      done += put_into_slabs(1 - side, page_heap, how.stray + done, strays - done, how, all);
+      if (first.address == nullptr) first = how.bad;
     }
+    report(page_heap, first, call);
   }
 
   /// Effects: sorts back some of the `count` blocks of the side's stash below the one at `end`, up
@@ -678,7 +687,6 @@ class central {
                                            std::size_t count, sorting& how, work& left) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = *shape_;
-    const class_index c = class_;
     const bool keyed = page_heap.keys().are_in_use();
     const block_use<pages> uses = use(page_heap);
     part& p = sides_[side];
@@ -696,9 +704,11 @@ class central {
       // The next one is often in the same slab, and a look for another may take a lock.
       if (r == nullptr ||
           static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) >= shape.bytes())
-        r = page_heap.slab_of(blocks[i], c, base);
-      if (r != nullptr && r->side != side && how.strays != sorted_at_once) {
+        r = slab_of(page_heap, blocks[i], side, base);
+      if (r != nullptr && r->side != side && how.strays != strays_max) {
+        take_signs();
         how.stray[how.strays++] = blocks[i++];
+        signed_from = i;  // its own go where it is sorted
         ++strays;
         rest.spend<Space>(turn::stretch_sorted);
         rest.spend<Space>(turn::block_sorted);
@@ -733,10 +743,18 @@ class central {
     return how.bad.address == nullptr ? i : i + 1;
   }
 
+  /// Returns: as the page heap's; of this side it is one of this class, also for an address that is
+  /// no block in use, of which the other side's slab may leave meanwhile.
+  [[nodiscard]] run* slab_of(pages& page_heap, const void* block, unsigned side,
+                             char*& base) const noexcept {
+    run* const r = page_heap.slab_of(block, class_, base);
+    return r != nullptr && r->side == side && r->size_class != class_ ? nullptr : r;
+  }
+
   ASHLAR_MISS void remove_slab(pages& page_heap, part& p, run* r) noexcept {
     unlink(p, r);
     subtract(p.slabs, 1);
-    p.absent_pages -= pages_in(r->absent);
+    subtract(p.absent_pages, pages_in(r->absent));
     page_heap.delete_slab(r, *shape_);
   }
   /// Returns: false where no slab of the side is empty.
@@ -746,6 +764,7 @@ class central {
     if (const std::size_t lowest = p.empty_lowest.load(relaxed); lowest != 0)
       p.empty_lowest.store(lowest - 1, relaxed);
     if (r == nullptr) return false;
+    left.spend<Space>(turn::stretch_sorted);  // the lock, and what else is not in the other price
     left.spend<Space>(turn::slab_left);
     remove_slab(page_heap, p, r);
     return true;

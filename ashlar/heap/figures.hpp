@@ -99,7 +99,8 @@ void collect_classes(ashlar_stats& out, Caches& caches, Centrals& centrals,
     out.total.frees += s.frees;
     out.total.slack_bytes += s.slack_bytes;
     const std::uint64_t in_use = s.blocks_in_use * s.block_size;
-    out.total.pinned_bytes += s.committed_bytes - std::min(s.committed_bytes, in_use);
+    const std::uint64_t kept = (n.slabs - n.empty_slabs) * Classes::shape(c).bytes();
+    out.total.pinned_bytes += kept - std::min(kept, in_use);
   }
 }
 

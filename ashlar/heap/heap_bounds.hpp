@@ -68,7 +68,7 @@ struct heap_bounds {
   [[nodiscard]] constexpr std::size_t most_instructions() const noexcept {
     // A miss, in a heap with one range; a slab that it makes; stacks that move; stashes and stacks
     // that are summed up before growth; what the call may spend; the last turn of that.
-    return 1'500 + detail::price_of(detail::turn::slab_made) + 2 * std::size_t{stack_blocks_max} +
+    return 1'750 + detail::price_of(detail::turn::slab_made) + 2 * std::size_t{stack_blocks_max} +
            (sums_before_growth() ? class_count * std::size_t{20} : 0) + work_a_call +
            detail::dearest_turn;
   }

@@ -141,8 +141,8 @@ class page_heap : public large_blocks<Space, Mutex> {
     closed_max_ = most;
   }
 
-  /// Returns: a run for a slab of class `c` and of `side`, cut to `shape`, with its bitmap all ones; null when
-  /// out of memory, or when it would take growth and that is refused.
+  /// Returns: a run for a slab of class `c` and of `side`, cut to `shape`, with its bitmap all
+  /// ones; null when out of memory, or when it would take growth and that is refused.
   [[nodiscard]] run* new_slab(class_index c, const slab_shape& shape, growth g,
                               std::uint8_t side = 0) noexcept {
     const std::lock_guard guard(mutex_);
@@ -195,8 +195,8 @@ class page_heap : public large_blocks<Space, Mutex> {
     work all = work::without_end();
     return next_slab(from, all);
   }
-  /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none. Requires: the
-  /// lock of that side is held. The result is valid while that lock is held.
+  /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none.
+  /// Requires: the lock of that side is held. The result is valid while that lock is held.
   [[nodiscard]] run* slab_at(slab_place place, class_index c, std::uint8_t side = 0) noexcept {
     const std::lock_guard guard(mutex_);
     return runs_.slab_at(place, c, side);

@@ -2,8 +2,9 @@
 // Layer: heap.
 //
 //   reason           who comes with it          what goes back                        at most
-//   age              a miss, or a thread, each  stashes' bottoms to slabs, free runs  8,192 slabs
-//                    half delay                 and pages of slabs to the system
+//   age              a miss, or a thread, each  stashes' bottoms to slabs, empty      8,192 slabs
+//                    half delay                 slabs that rest, free runs and pages
+//                                               of slabs to the system
 //   idleness         that miss, where more is   the same: the cache drains, so that   4 rounds of
 //                    idle than in use           its next calls miss and go on         all slabs
 //   growth to come   a miss, before the heap    stashes and idle stacks to slabs, so  64 blocks a
@@ -15,11 +16,12 @@
 //   request          trim                       stashes, all free pages               all
 //   pressure         the thread                 as by age, at once                    8,192 slabs
 //
-// Age is counted in looks: what one look finds unused goes at the next one. Sorting a scattered
-// block back costs some 5 to 10 ns, the fault of a fresh page some 1.4 us: so growth pays for
-// sorting. Growth beyond the peak gives pages back at once, else the heap would hold old pages
-// beside the new ones. A heap below its peak keeps them: a page that leaves too early costs a page
-// fault. The figures are measured (docs/decisions/0005-how-idle-memory-goes-back.md).
+// Where stashes go to slabs, empty slabs that rest leave, too. Age is counted in looks: what one
+// look finds unused goes at the next one. Sorting a scattered block back costs some 5 to 10 ns,
+// the fault of a fresh page some 1.4 us: so growth pays for sorting. Growth beyond the peak gives
+// pages back at once, else the heap would hold old pages beside the new ones. A heap below its
+// peak keeps them: a page that leaves too early costs a page fault. The figures are measured
+// (docs/decisions/0005-how-idle-memory-goes-back.md).
 //
 // Law: a miss spends its budget (work_bound.hpp) and no more; the next misses go on, one thread at
 // a time, but all may sort. All that looks into slabs shares one cursor, which goes round. A miss

@@ -208,8 +208,8 @@ class run_store : public free_runs<Space> {
     }
     return {.range = slab_place::no_range};
   }
-  /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none. Valid while
-  /// the lock of that side is held.
+  /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none.
+  /// Valid while the lock of that side is held.
   [[nodiscard]] run* slab_at(slab_place place, class_index c, std::uint8_t side) noexcept {
     if (place.range >= ranges_.count()) return nullptr;
     run* r = ranges_[place.range].run_at(place.page);

@@ -219,6 +219,7 @@ struct class_counts {
   std::uint64_t made = 0;       ///< in slabs that exist now
   std::uint64_t made_peak = 0;
   std::uint64_t slabs = 0;
+  std::uint64_t empty_slabs = 0;  ///< of these, without a block in use
 };
 
 /// What the slabs of one class are made of. Bytes.

@@ -13,19 +13,21 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 
-#include <ashlar/check/sample_gap.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/hit_path.hpp>
 #include <ashlar/runtime/process_classes.hpp>
+#ifdef ASHLAR_LOADABLE_CLASSES
+#include <ashlar/check/sample_gap.hpp>
+#endif
 
 namespace ashlar::runtime {
 
 /// The hits: the process heap's own, since a heap is derived from those of its classes.
 using process_hits = detail::hit_path<process_classes>;
 
+#ifdef ASHLAR_LOADABLE_CLASSES
 /// The drop-in library's part of what a thread's hit paths use: the bounds again, for an operator
 /// that the standard makes of another. 0 where the program has replaced an operator, which is to be
 /// called then.
@@ -34,14 +36,16 @@ struct operator_classes {
   std::size_t sizes_of_made_forms = 0;  ///< they hit for sizes below this one
   detail::sample_gap gap;               ///< of the thread's samples (sampling.hpp)
 };
-struct no_operators {};
+#else
+struct operator_classes {};
+#endif
 
 /// A stack without room: the slot below its top is null, and so is the one at it. No hit writes to
 /// it.
 extern const detail::cache_tops no_tops;
 
 /// What this thread's hit paths use: the tops of its cache's stacks, or `no_tops`.
-struct hit_state : std::conditional_t<is_drop_in, operator_classes, no_operators> {
+struct hit_state : operator_classes {
   detail::cache_tops* tops = const_cast<detail::cache_tops*>(&no_tops);
 };
 

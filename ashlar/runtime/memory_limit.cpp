@@ -145,7 +145,10 @@ void memory_limit::cross() noexcept {
 void memory_limit::note_tag(unsigned tag) noexcept {
   if constexpr (is_drop_in) {
     detail::sampled_tag now;
-    if (is_in_between() || !samples.take_crossing(tag, now)) return;
+    if (is_in_between()) return;
+    bool has_crossed = false;
+    if (const look at; true) has_crossed = samples.take_crossing(tag, now);
+    if (!has_crossed) return;
     const auto bytes = static_cast<std::uint64_t>(now.live_bytes);
     line_writer<256> line;
     line << "ashlar: the tag \"" << static_cast<const char*>(now.name) << "\" holds " << bytes
@@ -163,6 +166,7 @@ int limit_tag([[maybe_unused]] std::string_view name,
   if constexpr (is_drop_in) {
     if (name.empty() || name.size() > detail::sampled_tag::name_bytes_max) return EINVAL;
     if (!the_heap.start() || !samples.start()) return ENOMEM;
+    const look at;
     const unsigned number = samples.number_of(name);
     if (number == 0) return ENOMEM;
     if (number == samples.other_tags) return EINVAL;

@@ -285,7 +285,8 @@ bool limit_tags(const char* text) noexcept {
     char* const between = std::strrchr(part, '=');
     std::uint64_t bytes = 0;
     const std::string_view name(part, between != nullptr ? between - part : 0);
-    if (between == nullptr || !parse_bytes(between + 1, bytes) || limit_tag(name, bytes) != 0)
+    if (length >= part_max || between == nullptr || !parse_bytes(between + 1, bytes) ||
+        limit_tag(name, bytes) != 0)
       is_right = false;
   }
   return is_right;

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/check/sample_gap.hpp>
 #include <ashlar/check/sample_profile.hpp>
 #include <ashlar/check/sampled_blocks.hpp>
 #include <ashlar/core/config.hpp>
