@@ -422,20 +422,23 @@ class central {
   static constexpr std::uint8_t away = fullness_lists + 1;
 
   static constexpr auto relaxed = std::memory_order_relaxed;
-  static constexpr std::size_t cache_line_bytes = 64;
-  using counter = std::atomic<std::size_t>;  // written under the lock, read without it
+  // Written under the lock, read without it. Slabs and pages: 2^32 pages are 16 TiB.
+  using counter = std::atomic<std::size_t>;
+  using counter_of_slabs = std::atomic<std::uint32_t>;
 
-  /// What one side has, on cache lines of its own.
-  struct alignas(cache_line_bytes) part {
+  /// What one side has. What changes with each batch comes first, so that two sides do not share a
+  /// cache line of that.
+  struct part {
     lock_type mutex;
+    counter_of_slabs slabs{0};
+    counter_of_slabs listed{0};                  // that have a free block
+    counter_of_slabs empty{0}, empty_lowest{0};  // on the last list; the fewest since the last look
+    counter_of_slabs absent_pages{0};            // of the slabs: free pages that the system has
     block_stash stash;
-    run* lists[fullness_lists] = {};
     counter taken{0}, given{0};  // blocks that this side ever handed to caches, and got
-    counter slabs{0};
-    counter listed{0};                  // slabs that have a free block
-    counter empty{0}, empty_lowest{0};  // slabs on the last list; the fewest since the last look
-    counter absent_pages{0};            // of the slabs: free pages that the system has
-    std::size_t held_peak = 0, slabs_peak = 0;  // of both sides, as this one saw them
+    run* lists[fullness_lists] = {};
+    std::uint32_t slabs_peak = 0;  // of both sides, as this one saw them
+    std::size_t held_peak = 0;
   };
 
   /// Where blocks come from, at the latest; before it from those above.
@@ -465,14 +468,17 @@ class central {
     void* stray[strays_max];  // these
   };
 
-  static void add(counter& n, std::size_t more) noexcept {
-    n.store(n.load(relaxed) + more, relaxed);
+  template <class Number>
+  static void add(std::atomic<Number>& n, std::size_t more) noexcept {
+    n.store(static_cast<Number>(n.load(relaxed) + more), relaxed);
   }
-  static void subtract(counter& n, std::size_t less) noexcept {
-    n.store(n.load(relaxed) - less, relaxed);
+  template <class Number>
+  static void subtract(std::atomic<Number>& n, std::size_t less) noexcept {
+    n.store(static_cast<Number>(n.load(relaxed) - less), relaxed);
   }
-  [[nodiscard]] std::size_t sum_of(counter part::* member) const noexcept {
-    return (sides_[0].*member).load(relaxed) + (sides_[1].*member).load(relaxed);
+  template <class Number>
+  [[nodiscard]] std::size_t sum_of(std::atomic<Number> part::* member) const noexcept {
+    return std::size_t{(sides_[0].*member).load(relaxed)} + (sides_[1].*member).load(relaxed);
   }
   /// Requires: both locks.
   [[nodiscard]] class_counts sum() const noexcept {
@@ -481,7 +487,7 @@ class central {
             .given = sum_of(&part::given),
             .held_peak = std::max(sides_[0].held_peak, sides_[1].held_peak),
             .made = slabs * blocks,
-            .made_peak = std::max(sides_[0].slabs_peak, sides_[1].slabs_peak) * blocks,
+            .made_peak = std::size_t{std::max(sides_[0].slabs_peak, sides_[1].slabs_peak)} * blocks,
             .slabs = slabs,
             .empty_slabs = empty_slabs()};
   }
@@ -565,7 +571,7 @@ class central {
       r->absent = 0;
     }
     add(p.slabs, 1);
-    p.slabs_peak = std::max(p.slabs_peak, sum_of(&part::slabs));
+    p.slabs_peak = std::max(p.slabs_peak, static_cast<std::uint32_t>(sum_of(&part::slabs)));
     add(p.absent_pages, pages_in(r->absent));
     link(p, r);
     return r;
@@ -651,19 +657,23 @@ class central {
   }
 
   /// Effects: sorts the strays into the slabs of the other side. Then reports the first misuse: the
-  /// program may not come back from that.
-  /// Requires: no lock is held.
+  /// program may not come back from that. Requires: no lock is held.
   void finish(unsigned side, pages& page_heap, sorting& how, const char* call) noexcept {
-    misused_block first = how.bad;
+    if (how.strays != 0) [[unlikely]]
+      put_strays(1 - side, page_heap, how);
+    report(page_heap, how.bad, call);
+  }
+  ASHLAR_COLD void put_strays(unsigned side, pages& page_heap, sorting& how) noexcept {
+    const misused_block first = how.bad;
     const std::size_t strays = std::exchange(how.strays, strays_max);  // there is no third side
     for (std::size_t done = 0; done != strays;) {
-      how.bad = {};
+      const misused_block before = std::exchange(how.bad, {});
       work all = work::without_end();
-      const std::lock_guard guard(sides_[1 - side].mutex);
-      done += put_into_slabs(1 - side, page_heap, how.stray + done, strays - done, how, all);
-      if (first.address == nullptr) first = how.bad;
+      const std::lock_guard guard(sides_[side].mutex);
+      done += put_into_slabs(side, page_heap, how.stray + done, strays - done, how, all);
+      if (before.address != nullptr) how.bad = before;
     }
-    report(page_heap, first, call);
+    if (first.address != nullptr) how.bad = first;
   }
 
   /// Effects: sorts back some of the `count` blocks of the side's stash below the one at `end`, up
@@ -761,7 +771,7 @@ class central {
   bool remove_empty(pages& page_heap, part& p, work& left) noexcept {
     const std::lock_guard guard(p.mutex);
     run* const r = p.lists[empty_slab];
-    if (const std::size_t lowest = p.empty_lowest.load(relaxed); lowest != 0)
+    if (const std::uint32_t lowest = p.empty_lowest.load(relaxed); lowest != 0)
       p.empty_lowest.store(lowest - 1, relaxed);
     if (r == nullptr) return false;
     left.spend<Space>(turn::stretch_sorted);  // the lock, and what else is not in the other price

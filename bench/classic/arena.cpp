@@ -118,14 +118,9 @@ struct system_orc {
 };
 // An orc of a tribe, which is the one allocator of all its orcs.
 template <template <class, std::size_t> class Arena>
-struct orc_of : system_orc {
+struct orc_of final : system_orc {
   using tribe = Arena<orc_of, orcs>;
-  static void* operator new(std::size_t n) {
-    if constexpr (requires { tribe::get().allocate_object(n); })
-      return tribe::get().allocate_object(n);
-    else
-      return tribe::get().allocate_one();
-  }
+  static void* operator new(std::size_t) { return tribe::get().allocate_one(); }
   static void operator delete(void* p) noexcept { tribe::get().deallocate_one(p); }
 };
 
