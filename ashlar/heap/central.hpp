@@ -285,21 +285,7 @@ class central {
       unlink(p, &r);
       r.fullness = away;
     });
-    if (leaving == 0) return 0;
-    // Of a slab that is on no list nobody takes a block, so its free pages stay free.
-    const page_set gone = page_heap.purge_pages(*slab, leaving);
-    {
-      part& p = sides_[slab->side];
-      const std::lock_guard guard(p.mutex);
-      slab->absent |= gone;
-      add(p.absent_pages, pages_in(gone));
-      slab->fullness = full;
-      if (slab->free_blocks == shape.blocks)
-        remove_slab(page_heap, p, slab);
-      else
-        link(p, slab);
-    }
-    return pages_in(gone) << page_shift;
+    return leaving != 0 ? purge_away(page_heap, *slab, leaving) : 0;
   }
 
   /// Effects: visit(its first block) if the slab at `place` is of this class. The lock is held.
@@ -552,6 +538,23 @@ class central {
       return r;
     }
     return nullptr;
+  }
+
+  /// Effects: gives back the pages `leaving` of a slab that is away, which it is no longer then.
+  /// Returns: the bytes. Requires: no lock is held.
+  ASHLAR_COLD std::size_t purge_away(pages& page_heap, run& slab, page_set leaving) noexcept {
+    // Of a slab that is on no list nobody takes a block, so its free pages stay free.
+    const page_set gone = page_heap.purge_pages(slab, leaving);
+    part& p = sides_[slab.side];
+    const std::lock_guard guard(p.mutex);
+    slab.absent |= gone;
+    add(p.absent_pages, pages_in(gone));
+    slab.fullness = full;
+    if (slab.free_blocks == shape_->blocks)
+      remove_slab(page_heap, p, &slab);
+    else
+      link(p, &slab);
+    return pages_in(gone) << page_shift;
   }
 
   [[nodiscard]] static run* fullest_slab(const part& p) noexcept {

@@ -377,7 +377,8 @@ TEST(Heap, ASmallOneIsCheap) {
     *static_cast<char*>(heaps.back()->try_allocate(100)) = 1;
   }
   // The tables of marks begin at multiples of the heap's page.
-  EXPECT_LE((support::address_space_bytes() - addresses) / count, (page > 4096 ? 5 : 3) * mib);
+  EXPECT_LE((support::address_space_bytes() - addresses) / count,
+            (page > 4096 ? 5 : 3) * mib + mib / 16);
   EXPECT_LE((support::resident_bytes() - resident) / count, 128u * 1024);
 }
 
