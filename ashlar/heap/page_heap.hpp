@@ -154,6 +154,7 @@ class page_heap : public large_blocks<Space, Mutex> {
         this->purge_all();
       }
       r = take_with_tables(shape, g);
+      if (r == nullptr && close_free_pages()) r = take_with_tables(shape, g);
     }
     if (r == nullptr) return nullptr;
     std::fill_n(r->free_bits, shape.words, ~std::uint64_t{0});
@@ -310,6 +311,17 @@ class page_heap : public large_blocks<Space, Mutex> {
 
  private:
   friend struct heap_layout;  // tells where the members are
+  /// Effects: closes some of the free pages: what the system lets a process write to may be limited
+  /// (RLIMIT_DATA), and tables have to come out of that. Returns: false where there are few.
+  [[nodiscard]] ASHLAR_COLD bool close_free_pages() noexcept {
+    for (std::size_t pages = 4096; pages >= 64; pages /= 4)
+      if (run* const spare = take(pages, 1, growth::refused); spare != nullptr) {
+        if (this->close(spare, false)) return true;
+        give(spare);
+        return false;
+      }
+    return false;
+  }
   /// Returns: a run for a slab, with its bitmap and its marks; null when memory for one of them was
   /// refused. Requires: the lock is held.
   [[nodiscard]] run* take_with_tables(const slab_shape& shape, growth g) noexcept {
