@@ -20,7 +20,7 @@ library: ## the libraries and headers alone, in build/release, without the comma
 	cmake --preset release
 	cmake --build --preset release --target ashlar_libraries -j $(JOBS)
 
-demo: ## real programs on ashlar beside the system's allocator: a first table in a minute
+demo: ## real programs on ashlar beside the system's allocator: a first table in under two minutes
 	@scripts/setup.sh build demo
 	@scripts/demo.sh
 
