@@ -284,7 +284,8 @@ bool limit_tags(const char* text) noexcept {
     at += length;
     char* const between = std::strrchr(part, '=');
     std::uint64_t bytes = 0;
-    const std::string_view name(part, between != nullptr ? between - part : 0);
+    const std::string_view name(part,
+                                between != nullptr ? static_cast<std::size_t>(between - part) : 0);
     if (length >= part_max || between == nullptr || !parse_bytes(between + 1, bytes) ||
         limit_tag(name, bytes) != 0)
       is_right = false;
