@@ -46,7 +46,7 @@ inline constexpr std::size_t turns_max = static_cast<std::size_t>(turn::slab_mad
       /*stack_passed*/ 45,   /*class_passed*/ 20,
       /*class_summed*/ 110,  /*run_passed*/ 40,
       /*run_purged*/ 450,    /*slab_looked_at*/ 300,
-      /*page_looked_at*/ 95, /*slab_made*/ 1500};
+      /*page_looked_at*/ 98, /*slab_made*/ 1500};
   return prices[static_cast<std::size_t>(t)];
 }
 
