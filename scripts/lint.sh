@@ -67,7 +67,7 @@ if ! $analyze; then
     done
   }
   mapfile -t defines < <(sed -n "s| -c [^ ]*/tools/.*||p" $together/compile_commands.json | grep -oE -- ' -D[^ ]+' |
-    sort -u | xargs -n1 | xargs -n1)
+    grep -v compare_alone | sort -u | xargs -n1 | xargs -n1)
   join "$(group cli_parts)" "$(group cli)" "$(group agent)"
   join "$(group trace)" $(for room in files sites profile tune verify findings report measure image inspect attach control; do
     group $room
