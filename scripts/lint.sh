@@ -66,8 +66,9 @@ if ! $analyze; then
       [ ! -f "$1" ] || [ ! -f "$other" ] || { grep '^#include' "$other" >>"$1" && rm "$other"; }
     done
   }
-  mapfile -t defines < <(sed -n "s| -c [^ ]*/tools/.*||p" $together/compile_commands.json | grep -oE -- ' -D[^ ]+' |
-    grep -v compare_alone | sort -u | xargs -n1 | xargs -n1)
+  rm -f "$(group compare)" "$(group static)"  # of sources that others have
+  mapfile -t defines < <(sed -n "s| -c [^ ]*/tools/.*||p" $together/compile_commands.json | grep -v compare_alone | grep -oE -- ' -D[^ ]+' |
+    sort -u | xargs -n1 | xargs -n1)
   join "$(group cli_parts)" "$(group cli)" "$(group agent)"
   join "$(group trace)" $(for room in files sites profile tune verify findings report measure image inspect attach control; do
     group $room

@@ -233,7 +233,7 @@ progress_line::~progress_line() {
 
 void progress_line::clear() {
   if (!written_) return;
-  fmt::print(stderr, "\r\033[K");
+  std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
   written_ = false;
 }

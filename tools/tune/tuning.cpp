@@ -138,7 +138,7 @@ std::vector<size_class> power_of_two_rule(const interval_peaks& peaks,
   return classes;
 }
 
-std::vector<size_class> summed_peaks_rule(const interval_peaks& peaks, std::size_t most_classes,
+std::vector<size_class> summed_peaks_rule(const interval_peaks& peaks, std::size_t most,
                                           std::uint64_t margin_percent) {
   const std::vector<interval> each = one_part_each(peaks.need_count());
   const std::vector<peak> own = peaks.of(each);
@@ -146,17 +146,17 @@ std::vector<size_class> summed_peaks_rule(const interval_peaks& peaks, std::size
   for (const peak& p : own) below.push_back(below.back() + static_cast<std::int32_t>(p.blocks));
   peak_bounds sums(peaks.need_count());
   sums.raise(below);
-  interval_program program(peaks.load().needs, most_classes, margin_percent);
+  interval_program program(peaks.load().needs, most, margin_percent);
   program.run(sums);
   std::vector<size_class> classes;
-  for (const interval& part : program.partition_of(most_classes, sums)) {
+  for (const interval& part : program.partition_of(most, sums)) {
     const auto blocks = static_cast<std::uint64_t>(below[part.last + 1] - below[part.first]);
     classes.push_back(class_for(peaks.load().needs, part, blocks, margin_percent));
   }
   return classes;
 }
 
-std::vector<size_class> greedy_rule(const interval_peaks& peaks, std::size_t most_classes,
+std::vector<size_class> greedy_rule(const interval_peaks& peaks, std::size_t most,
                                     std::uint64_t margin_percent) {
   std::vector<interval> parts = one_part_each(peaks.need_count());
   std::vector<size_class> classes = classes_of(peaks, parts, margin_percent);
@@ -175,7 +175,7 @@ std::vector<size_class> greedy_rule(const interval_peaks& peaks, std::size_t mos
     for (std::size_t p = 1; p < unions.size(); ++p) {
       if (costs(p) < costs(cheapest)) cheapest = p;
     }
-    if (parts.size() <= most_classes && costs(cheapest) >= 0) break;
+    if (parts.size() <= most && costs(cheapest) >= 0) break;
     const auto at = static_cast<std::ptrdiff_t>(cheapest);
     classes[cheapest] = unions[cheapest];
     parts[cheapest].last = parts[cheapest + 1].last;

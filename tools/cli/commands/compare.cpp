@@ -67,7 +67,7 @@ class progress {
   progress(std::size_t warmup, std::size_t rounds) : warmup_(warmup), rounds_(rounds) {}
   ~progress() {
     if (!terminal_) return;
-    fmt::print(stderr, "\r\033[K");
+    std::fputs("\r\033[K", stderr);
     std::fflush(stderr);
   }
   progress(const progress&) = delete;
