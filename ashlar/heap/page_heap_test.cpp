@@ -671,6 +671,20 @@ TEST_F(PageHeap, AHugeRequestThatFailsLeavesNoReservationBehind) {
   }
 }
 
+// RLIMIT_DATA counts what may be written to, in use or not, and the marks of a slab are new memory.
+TEST_F(PageHeap, FreePagesAreClosedWhereASlabsTablesAreRefused) {
+  run* const freed = m_.new_large(8'000, 1);
+  ASSERT_NE(m_.new_large(1, 1), nullptr) << "else the heap would leave the addresses";
+  m_.drop(freed);
+  m_.heap().purge_all();
+  space_.refuse_memory_until_closed();
+  EXPECT_EQ(m_.new_slab(8, growth::refused), nullptr);
+  EXPECT_EQ(space_.calls(space_call::close), 0u);
+  EXPECT_NE(m_.new_slab(8), nullptr);
+  EXPECT_EQ(space_.calls(space_call::close), 1u);
+  m_.audit();
+}
+
 TEST(PageHeapDeathTest, AuditSeesWrongRunsAndWrongSums) {
   sealable<test_space> space;
   modelled m(space);

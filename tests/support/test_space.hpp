@@ -54,6 +54,11 @@ class test_space {
     fail_always(space_call::commit, refuses);
     fail_always(space_call::claim, refuses);
   }
+  /// Effects: the same until something is closed, as where a process's data are limited.
+  void refuse_memory_until_closed() {
+    refuse_memory(true);
+    ends_with_close_ = true;
+  }
   /// Effects: a refused move takes its target away, as some systems do; only `renew` brings it
   /// back. (Nothing else may be mapped there meanwhile, so the addresses stay reserved, but every
   /// access dies.)
@@ -137,7 +142,9 @@ class test_space {
   [[nodiscard]] bool close(void* p, std::size_t bytes) noexcept {
     check(p, bytes);
     check_mapped(p, bytes);
-    return !refuse(space_call::close) && os::system_space::close(p, bytes);
+    if (refuse(space_call::close) || !os::system_space::close(p, bytes)) return false;
+    if (ends_with_close_) refuse_memory(ends_with_close_ = false);
+    return true;
   }
   [[nodiscard]] bool move(void* from, void* to, std::size_t bytes) noexcept {
     check(from, bytes);
@@ -339,6 +346,7 @@ class test_space {
   std::atomic<std::uint64_t> refused_[space_call_count] = {};
   std::atomic<bool> refused_moves_unmap_{false};
   std::atomic<bool> fails_[space_call_count] = {};
+  bool ends_with_close_ = false;
   std::atomic<std::uint64_t> fail_at_{0};
   std::atomic<bool> fail_all_after_{false};
   std::atomic<std::size_t> reserve_max_{SIZE_MAX};
