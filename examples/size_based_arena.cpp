@@ -16,12 +16,8 @@ class Orc {
   int health = 100;
 };
 using Tribe = SizeBasedArena<Orc, 1000>;
-void* Orc::operator new(std::size_t n) {
-  return Tribe::get().allocate_object(n);
-}
-void Orc::operator delete(void* p) noexcept {
-  Tribe::get().deallocate_one(p);
-}
+void* Orc::operator new(std::size_t n) { return Tribe::get().allocate_object(n); }
+void Orc::operator delete(void* p) noexcept { Tribe::get().deallocate_one(p); }
 
 class Arrow {
  public:
@@ -31,12 +27,8 @@ class Arrow {
   float y = 0;
 };
 using Quiver = SizeBasedArena<Arrow, 64, ashlar::arena_option::reuse>;
-void* Arrow::operator new[](std::size_t n) {
-  return Quiver::get().allocate_array(n);
-}
-void Arrow::operator delete[](void* p) noexcept {
-  Quiver::get().deallocate_n(p);
-}
+void* Arrow::operator new[](std::size_t n) { return Quiver::get().allocate_array(n); }
+void Arrow::operator delete[](void* p) noexcept { Quiver::get().deallocate_n(p); }
 
 }  // namespace
 

@@ -26,29 +26,19 @@ int result_of(int error) noexcept {
 
 extern "C" {
 
-std::size_t ashlar_trim() noexcept {
-  return runtime::trim();
-}
+std::size_t ashlar_trim() noexcept { return runtime::trim(); }
 void ashlar_set_purge(std::int64_t delay_ms, std::size_t keep_bytes) noexcept {
   runtime::the_heap.set_purge_policy({.delay_ms = delay_ms, .keep_bytes = keep_bytes});
 }
-int ashlar_background(int on) noexcept {
-  return runtime::set_background(on != 0) ? 1 : 0;
-}
+int ashlar_background(int on) noexcept { return runtime::set_background(on != 0) ? 1 : 0; }
 int ashlar_prefault(std::size_t bytes, unsigned threads) noexcept {
   if (runtime::prefault(bytes, threads)) return 0;
   errno = ENOMEM;
   return -1;
 }
-void ashlar_seal() noexcept {
-  runtime::the_heap.seal(true);
-}
-void ashlar_unseal() noexcept {
-  runtime::the_heap.seal(false);
-}
-void ashlar_stats_get(ashlar_stats* stats) noexcept {
-  runtime::collect(*stats);
-}
+void ashlar_seal() noexcept { runtime::the_heap.seal(true); }
+void ashlar_unseal() noexcept { runtime::the_heap.seal(false); }
+void ashlar_stats_get(ashlar_stats* stats) noexcept { runtime::collect(*stats); }
 
 // The drop-in library exports these, too. Weak there, so that a static program may have both
 // libraries.

@@ -193,9 +193,7 @@ TEST(XAlignedAlloc, AlignsOrSaysWhyNot) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST(XUsableSize, OfNullIsZero) {
-  EXPECT_EQ(xusable_size(nullptr), 0u);
-}
+TEST(XUsableSize, OfNullIsZero) { EXPECT_EQ(xusable_size(nullptr), 0u); }
 
 TEST(XAlloc, ClassicLifetimeCallsEndNothing) {
   xalloc_init();

@@ -73,12 +73,8 @@ struct class_operators {
   [[nodiscard]] static void* allocate_or_null(std::size_t size, std::size_t alignment) noexcept {
     void* const p = Heap::try_allocate(size, alignment);
     if (__builtin_expect(p != nullptr, 1)) return p;
-    ASHLAR_TRY {
-      return retry(size, alignment);
-    }
-    ASHLAR_CATCH_ALL {
-      return nullptr;
-    }
+    ASHLAR_TRY { return retry(size, alignment); }
+    ASHLAR_CATCH_ALL { return nullptr; }
   }
 };
 

@@ -32,12 +32,8 @@ bool fail(const request& r, const char* subject, const char* why) {
   return false;
 }
 
-bool stats(const request& r) {
-  return ashlar_stats_write(r.out, ASHLAR_STATS_JSON) == 0;
-}
-bool metrics(const request& r) {
-  return ashlar_stats_write(r.out, ASHLAR_STATS_PROMETHEUS) == 0;
-}
+bool stats(const request& r) { return ashlar_stats_write(r.out, ASHLAR_STATS_JSON) == 0; }
+bool metrics(const request& r) { return ashlar_stats_write(r.out, ASHLAR_STATS_PROMETHEUS) == 0; }
 
 bool trim(const request& r) {
   std::fprintf(r.out, "{\"given_back_bytes\": %zu}\n", ashlar_trim());

@@ -34,12 +34,8 @@ namespace ashlar::detail {
 
 // Each form is here: where the C++ library is a shared one, its own forms know nothing of these.
 // NOLINTBEGIN(misc-definitions-in-headers)
-void* operator new(std::size_t n) {
-  return ashlar::cxx_rules::allocate(n);
-}
-void* operator new[](std::size_t n) {
-  return ashlar::cxx_rules::allocate(n);
-}
+void* operator new(std::size_t n) { return ashlar::cxx_rules::allocate(n); }
+void* operator new[](std::size_t n) { return ashlar::cxx_rules::allocate(n); }
 void* operator new(std::size_t n, std::align_val_t a) {
   return ashlar::cxx_rules::allocate(n, static_cast<std::size_t>(a));
 }
@@ -59,12 +55,8 @@ void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) n
   return ashlar::detail::new_or_null(n, static_cast<std::size_t>(a));
 }
 
-void operator delete(void* p) noexcept {
-  ashlar::runtime::deallocate(p, "operator delete");
-}
-void operator delete[](void* p) noexcept {
-  ashlar::runtime::deallocate(p, "operator delete[]");
-}
+void operator delete(void* p) noexcept { ashlar::runtime::deallocate(p, "operator delete"); }
+void operator delete[](void* p) noexcept { ashlar::runtime::deallocate(p, "operator delete[]"); }
 void operator delete(void* p, std::size_t) noexcept {
   ashlar::runtime::deallocate(p, "operator delete");
 }

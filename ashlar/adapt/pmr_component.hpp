@@ -25,12 +25,8 @@ class source {
   source(memory_resource* from) noexcept : from_(from) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment) const noexcept {
-    ASHLAR_TRY {
-      return from_->allocate(size, alignment);
-    }
-    ASHLAR_CATCH_ALL {
-      return nullptr;
-    }
+    ASHLAR_TRY { return from_->allocate(size, alignment); }
+    ASHLAR_CATCH_ALL { return nullptr; }
   }
   void deallocate(void* p, std::size_t size, std::size_t alignment) const noexcept {
     from_->deallocate(p, size, alignment);

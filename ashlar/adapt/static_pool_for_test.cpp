@@ -19,12 +19,8 @@ std::size_t news = 0;  // calls of operator new, of this whole program
   if (void* const p = std::malloc(n == 0 ? 1 : n); p != nullptr) return p;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* p) noexcept {
-  std::free(p);
-}
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept {
-  std::free(p);
-}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 
@@ -172,15 +168,9 @@ TEST(NewCounter, Counts) {
 
 // ---- the sizes that are known at compile time, against what is really allocated ----
 
-TEST(NodeSize, IsWhatEachContainerAllocates) {
-  support::check_all_nodes();
-}
-TEST(SharedBlock, IsWhatAllocateSharedAllocates) {
-  support::check_shared_blocks();
-}
-TEST(MaxBuckets, BoundsWhatUnorderedContainersAllocate) {
-  support::check_buckets();
-}
+TEST(NodeSize, IsWhatEachContainerAllocates) { support::check_all_nodes(); }
+TEST(SharedBlock, IsWhatAllocateSharedAllocates) { support::check_shared_blocks(); }
+TEST(MaxBuckets, BoundsWhatUnorderedContainersAllocate) { support::check_buckets(); }
 
 // Sizes that a programmer can work out: two or three links, a colour, and the element.
 static_assert(ashlar::node_size<std::list<void*>> == 3 * sizeof(void*));

@@ -12,9 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-json parsed() {
-  return json::parse(ashlar::test::written_stats(ASHLAR_STATS_JSON));
-}
+json parsed() { return json::parse(ashlar::test::written_stats(ASHLAR_STATS_JSON)); }
 
 std::set<std::string> keys_of(const json& object) {
   std::set<std::string> keys;

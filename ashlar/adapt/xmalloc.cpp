@@ -66,15 +66,9 @@ void* xmalloc(std::size_t size) noexcept {
     return allocate_missed(size);
   return xmalloc_blocks.hit(block, runtime::process_classes::of_size(size));
 }
-void xfree(void* block) noexcept {
-  free_block(block, "xfree");
-}
-void xfree_as(void* block, const char* call) noexcept {
-  free_block(block, call);
-}
-int xalloc_asks_handler() noexcept {
-  return 0;
-}
+void xfree(void* block) noexcept { free_block(block, "xfree"); }
+void xfree_as(void* block, const char* call) noexcept { free_block(block, call); }
+int xalloc_asks_handler() noexcept { return 0; }
 void* xrealloc(void* block, std::size_t size) noexcept {
   if (block == nullptr) return xmalloc(size);
   if (size == 0) {
@@ -103,9 +97,7 @@ std::size_t xusable_size(const void* block) noexcept {
 void xalloc_init() noexcept {
   runtime::deallocate(runtime::allocate(0, "xalloc_init"), "xalloc_init");
 }
-void xalloc_destroy() noexcept {
-  runtime::trim();
-}
+void xalloc_destroy() noexcept { runtime::trim(); }
 void xalloc_stats() noexcept {
   for (std::size_t c = 1; c < class_count; ++c) write_line(static_cast<class_index>(c));
   write_line(0);

@@ -46,9 +46,7 @@ struct guarded {
   bool started = false;
 };
 
-std::uintptr_t number(const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p);
-}
+std::uintptr_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 TEST(GuardedBlocks, AreOffUntilStarted) {
   guarded_blocks off;
@@ -237,9 +235,7 @@ void watch(guarded& g) {
   if (!os::watch_access_faults([](const os::access_fault& f) noexcept { watched->report(f); }))
     std::abort();
 }
-char read(const volatile unsigned char* p) {
-  return static_cast<char>(*p);
-}
+char read(const volatile unsigned char* p) { return static_cast<char>(*p); }
 
 #if defined(__x86_64__) || defined(__aarch64__)
 #define READ "read"

@@ -164,9 +164,7 @@ TEST(HardenedBlocks, TheFirstByteThatIsNotZeroIsFound) {
   }
 }
 
-std::size_t no_limit() {
-  return SIZE_MAX;
-}
+std::size_t no_limit() { return SIZE_MAX; }
 
 TEST(FreedBlocks, NeverHoldsMoreThanItsShare) {
   const auto q = std::make_unique<detail::freed_blocks>();

@@ -19,9 +19,7 @@ constexpr block_words words({.before = 0x1234567890abcdefu,
 
 /// Where the blocks are: one page.
 alignas(4096) std::array<std::byte, bytes * places> page;
-std::byte* block_at(std::size_t place) {
-  return page.data() + place * bytes;
-}
+std::byte* block_at(std::size_t place) { return page.data() + place * bytes; }
 
 /// Takes, fills and frees blocks of its own, until it has to end.
 class owner {

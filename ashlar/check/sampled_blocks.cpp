@@ -22,9 +22,7 @@ std::uint64_t hash_of(const void* const* frames, unsigned depth, unsigned tag) n
 }
 
 /// Effects: a child of fork that has what is written afterwards has what was written before.
-void order_for_a_fork() noexcept {
-  std::atomic_thread_fence(std::memory_order_release);
-}
+void order_for_a_fork() noexcept { std::atomic_thread_fence(std::memory_order_release); }
 
 }  // namespace
 

@@ -111,9 +111,7 @@ TEST(SampleGap, ARateThatChangesMakesNoBias) {
   }
 }
 
-const void* frame(std::uintptr_t n) {
-  return reinterpret_cast<const void*>(n);
-}
+const void* frame(std::uintptr_t n) { return reinterpret_cast<const void*>(n); }
 constexpr std::uintptr_t here = 0x401000;
 
 /// Blocks of the test's own at addresses that nobody uses, at three call sites.

@@ -132,9 +132,7 @@ TEST(CheckedBlocks, WhatNoMemoryCanServeEmptiesNoQueue) {
 // ---- zero_blocks -------------------------------------------------------------------------------
 // Blocks of no bytes: distinct, aligned, bounded, and at addresses that cannot be accessed.
 
-std::unique_ptr<zero_blocks> some() {
-  return std::make_unique<zero_blocks>();
-}
+std::unique_ptr<zero_blocks> some() { return std::make_unique<zero_blocks>(); }
 
 TEST(ZeroBlocks, AreDistinctAndNotAccessible) {
   const auto blocks = some();

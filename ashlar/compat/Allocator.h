@@ -255,9 +255,7 @@ class AllocatorPool : public Allocator {
 // the classic, from the global heap. Members that follow are private.
 #define DECLARE_ALLOCATOR                                                                       \
  public:                                                                                        \
-  static void* operator new(std::size_t size) {                                                 \
-    return _allocator.AllocateOrThrow(size);                                                    \
-  }                                                                                             \
+  static void* operator new(std::size_t size) { return _allocator.AllocateOrThrow(size); }      \
   static void* operator new(std::size_t size, std::align_val_t alignment) {                     \
     return _allocator.AllocateOrThrow(size, static_cast<std::size_t>(alignment));               \
   }                                                                                             \
@@ -268,9 +266,7 @@ class AllocatorPool : public Allocator {
                             const std::nothrow_t&) noexcept {                                   \
     return _allocator.TryAllocate(size, static_cast<std::size_t>(alignment));                   \
   }                                                                                             \
-  static void* operator new(std::size_t, void* where) noexcept {                                \
-    return where;                                                                               \
-  }                                                                                             \
+  static void* operator new(std::size_t, void* where) noexcept { return where; }                \
   static void operator delete(void* object) noexcept {                                          \
     _allocator.DeallocateAs(object, ::ashlar::call_name<"delete">{});                           \
   }                                                                                             \

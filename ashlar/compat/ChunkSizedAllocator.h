@@ -147,9 +147,7 @@ constexpr std::array<T, sizeof...(Ts) + 1> make_array(T first, Ts... others) {
   return {first, others...};
 }
 /// Returns: whether `n` is 1, 2, 4, ...
-constexpr bool is_power_of_two(std::integral auto n) {
-  return n > 0 && (n & (n - 1)) == 0;
-}
+constexpr bool is_power_of_two(std::integral auto n) { return n > 0 && (n & (n - 1)) == 0; }
 /// Thrown by next_power_of_two; at compile time it is an error that names this class.
 class integral_value_too_big {};
 /// Returns: the smallest power of two that is not below `n`. Throws: integral_value_too_big where

@@ -47,9 +47,7 @@ static_assert(std::is_same_v<std::allocator_traits<as_the_classic<int>>::rebind_
 static_assert(!std::is_constructible_v<ints, as_the_classic<int>>, "not the same lists");
 static_assert(sizeof(std::set<int, std::less<>, ints>) == sizeof(std::set<int, std::less<>>));
 
-std::size_t bytes_in_use() {
-  return ashlar::compat::the_refill_lists<128, 8>.stats().bytes_in_use;
-}
+std::size_t bytes_in_use() { return ashlar::compat::the_refill_lists<128, 8>.stats().bytes_in_use; }
 
 TEST(MemoryPoolAllocator, its_own_functions) {
   Allocator<std::string> a;

@@ -27,18 +27,10 @@ class Orc {
   double smell = 1000.0;
 };
 using Tribe = SizeBasedArena<Orc, Orc::most>;
-void* Orc::operator new(std::size_t n) {
-  return Tribe::get().allocate_object(n);
-}
-void* Orc::operator new[](std::size_t n) {
-  return Tribe::get().allocate_array(n);
-}
-void Orc::operator delete(void* p) noexcept {
-  Tribe::get().deallocate_one(p);
-}
-void Orc::operator delete[](void* p) noexcept {
-  Tribe::get().deallocate_n(p);
-}
+void* Orc::operator new(std::size_t n) { return Tribe::get().allocate_object(n); }
+void* Orc::operator new[](std::size_t n) { return Tribe::get().allocate_array(n); }
+void Orc::operator delete(void* p) noexcept { Tribe::get().deallocate_one(p); }
+void Orc::operator delete[](void* p) noexcept { Tribe::get().deallocate_n(p); }
 class MeanOrc : public Orc {
  public:
   float bonus = 1.5F;
@@ -83,19 +75,13 @@ using Tribe = SizeBasedArena<PlainOrc, 1'000>;
 // That they are told of by the compiler, tests/must_not_compile/sentences.txt proves.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-void* PlainOrc::operator new(std::size_t) {
-  return document::Tribe::get().allocate();
-}
+void* PlainOrc::operator new(std::size_t) { return document::Tribe::get().allocate(); }
 void* PlainOrc::operator new[](std::size_t n) {
   return document::Tribe::get().allocate_n(n / sizeof(PlainOrc));
 }
 #pragma GCC diagnostic pop
-void PlainOrc::operator delete(void* p) noexcept {
-  document::Tribe::get().deallocate(p);
-}
-void PlainOrc::operator delete[](void* p) noexcept {
-  document::Tribe::get().deallocate_n(p);
-}
+void PlainOrc::operator delete(void* p) noexcept { document::Tribe::get().deallocate(p); }
+void PlainOrc::operator delete[](void* p) noexcept { document::Tribe::get().deallocate_n(p); }
 class MeanPlainOrc : public PlainOrc {
  public:
   float attackBonus = 1.5F;

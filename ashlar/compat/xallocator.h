@@ -105,9 +105,7 @@ static const XallocInitDestroy xallocInitDestroy;
                                   const ::std::nothrow_t & t) noexcept {                   \
     return ::ashlar::xmalloc_operators::allocate(n, a, t);                                 \
   }                                                                                        \
-  static void* operator new array(::std::size_t, void* place) noexcept {                   \
-    return place;                                                                          \
-  }                                                                                        \
+  static void* operator new array(::std::size_t, void* place) noexcept { return place; }   \
   static void operator delete array(void* p) noexcept {                                    \
     ::ashlar::xmalloc_operators::deallocate(p, "delete" #array);                           \
   }                                                                                        \

@@ -20,9 +20,7 @@ bool is_ours(const void* p) {
   return xusable_size(p) != 0;  // ends in a fault where it is not
 }
 
-std::uintptr_t address_of(const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p);
-}
+std::uintptr_t address_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 TEST(Xallocator, ReallocKeepsTheText) {
   auto* text = static_cast<char*>(xmalloc(24));

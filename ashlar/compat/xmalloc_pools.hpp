@@ -150,12 +150,8 @@ class xmalloc_pools {
       // Not the policy: no handler can free what no class has.
       p = Larger::allocate(size, alignment);
     } else {
-      ASHLAR_TRY {
-        p = pools_.allocate(size, alignment);
-      }
-      ASHLAR_CATCH_ALL {
-        p = nullptr;
-      }
+      ASHLAR_TRY { p = pools_.allocate(size, alignment); }
+      ASHLAR_CATCH_ALL { p = nullptr; }
     }
     if (p == nullptr) errno = ENOMEM;
     return p;
@@ -241,12 +237,8 @@ Pools<blocks<alignof(std::max_align_t), 1>> pools_of();
 /// function is what C files built with STATIC_POOLS refer to (compat/xallocator.h).
 #define ASHLAR_XMALLOC_FUNCTIONS(specifiers, pools)                                       \
   extern "C" {                                                                            \
-  specifiers void* xmalloc(::std::size_t size) noexcept {                                 \
-    return pools.allocate(size);                                                          \
-  }                                                                                       \
-  specifiers void xfree(void* block) noexcept {                                           \
-    pools.deallocate(block, "xfree");                                                     \
-  }                                                                                       \
+  specifiers void* xmalloc(::std::size_t size) noexcept { return pools.allocate(size); }  \
+  specifiers void xfree(void* block) noexcept { pools.deallocate(block, "xfree"); }       \
   specifiers void xfree_as(void* block, const char* call) noexcept {                      \
     pools.deallocate(block, call);                                                        \
   }                                                                                       \
@@ -262,18 +254,10 @@ Pools<blocks<alignof(std::max_align_t), 1>> pools_of();
   specifiers ::std::size_t xusable_size(const void* block) noexcept {                     \
     return pools.usable_size(block);                                                      \
   }                                                                                       \
-  specifiers int xalloc_asks_handler() noexcept {                                         \
-    return pools.asks_handler;                                                            \
-  }                                                                                       \
-  specifiers void xalloc_init() noexcept {                                                \
-    pools.init();                                                                         \
-  }                                                                                       \
-  specifiers void xalloc_destroy() noexcept {                                             \
-    pools.destroy();                                                                      \
-  }                                                                                       \
-  specifiers void xalloc_stats() noexcept {                                               \
-    pools.write_stats();                                                                  \
-  }                                                                                       \
+  specifiers int xalloc_asks_handler() noexcept { return pools.asks_handler; }            \
+  specifiers void xalloc_init() noexcept { pools.init(); }                                \
+  specifiers void xalloc_destroy() noexcept { pools.destroy(); }                          \
+  specifiers void xalloc_stats() noexcept { pools.write_stats(); }                        \
   specifiers void STATIC_POOLS_wants_a_cpp_file_that_includes_xallocator_h() noexcept {}  \
   }                                                                                       \
   static_assert(true)

@@ -12,9 +12,7 @@ namespace {
 using ashlar::blocks;
 using std::size_t;
 
-std::uintptr_t address_of(const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p);
-}
+std::uintptr_t address_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 volatile size_t huge = SIZE_MAX;
 
 using small_pools =

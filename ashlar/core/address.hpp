@@ -18,8 +18,6 @@ namespace ashlar::detail {
 
 /// What a reallocation returns for an address where no live block starts, once that was told: no
 /// block has this address.
-[[nodiscard]] inline void* no_block() noexcept {
-  return reinterpret_cast<void*>(UINTPTR_MAX);
-}
+[[nodiscard]] inline void* no_block() noexcept { return reinterpret_cast<void*>(UINTPTR_MAX); }
 
 }  // namespace ashlar::detail

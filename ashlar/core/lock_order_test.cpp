@@ -13,9 +13,7 @@ const char places[2] = {};
 const void* const one = &places[0];
 const void* const other = &places[1];  // at a higher address
 
-lock_rank rank_of(std::size_t number) {
-  return static_cast<lock_rank>(number);
-}
+lock_rank rank_of(std::size_t number) { return static_cast<lock_rank>(number); }
 std::string fault_of(lock_rank taken, lock_rank held) {
   return std::string("ashlar: lock ") + name_of(taken) + " while holding " + name_of(held) +
          "\\(0x[0-9a-f]+\\): an internal invariant does not hold";

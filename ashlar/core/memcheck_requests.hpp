@@ -36,9 +36,7 @@ void memcheck_resume() noexcept;
 namespace ashlar::detail {
 
 // Always inlined: a call that is given the address of bytes not yet written is what gcc warns of.
-ASHLAR_HOT bool memcheck_listens() noexcept {
-  return RUNNING_ON_VALGRIND != 0;
-}
+ASHLAR_HOT bool memcheck_listens() noexcept { return RUNNING_ON_VALGRIND != 0; }
 ASHLAR_HOT void memcheck_close(const void* p, std::size_t n) noexcept {
   static_cast<void>(VALGRIND_MAKE_MEM_NOACCESS(p, n));
 }
@@ -72,12 +70,8 @@ ASHLAR_HOT void memcheck_moved(const void* from, const void* to) noexcept {
 ASHLAR_HOT void memcheck_ended(const void* owner) noexcept {
   if (VALGRIND_MEMPOOL_EXISTS(owner) != 0) VALGRIND_DESTROY_MEMPOOL(owner);
 }
-ASHLAR_HOT void memcheck_pause() noexcept {
-  VALGRIND_DISABLE_ERROR_REPORTING;
-}
-ASHLAR_HOT void memcheck_resume() noexcept {
-  VALGRIND_ENABLE_ERROR_REPORTING;
-}
+ASHLAR_HOT void memcheck_pause() noexcept { VALGRIND_DISABLE_ERROR_REPORTING; }
+ASHLAR_HOT void memcheck_resume() noexcept { VALGRIND_ENABLE_ERROR_REPORTING; }
 
 }  // namespace ashlar::detail
 #endif

@@ -22,13 +22,9 @@
 namespace ashlar::runtime {
 
 // A sanitizer is not preloaded beside this library: both would replace the same functions.
-bool serves_this_process() noexcept {
-  return true;
-}
+bool serves_this_process() noexcept { return true; }
 // operator new and delete are the C++ library's, which call malloc and free.
-bool serves_all_operators() noexcept {
-  return true;
-}
+bool serves_all_operators() noexcept { return true; }
 
 }  // namespace ashlar::runtime
 
@@ -87,9 +83,7 @@ int own_posix_memalign(void** result, std::size_t alignment, std::size_t size) n
   *result = block;
   return 0;
 }
-void own_free(void* block) noexcept {
-  release(block, "free");
-}
+void own_free(void* block) noexcept { release(block, "free"); }
 void* own_realloc(void* block, std::size_t size) noexcept {
   if (block == nullptr) return own_malloc(size);
   return is_ours(block) ? resize(block, size) : ::realloc(block, size);
@@ -136,21 +130,15 @@ std::size_t own_zone_pressure_relief(malloc_zone_t* zone, std::size_t goal) noex
 
 // What compilers call since macOS 14 instead, with a number for the type of the block. It is not
 // looked at.
-void* own_type_malloc(std::size_t size, malloc_type_id_t) noexcept {
-  return own_malloc(size);
-}
+void* own_type_malloc(std::size_t size, malloc_type_id_t) noexcept { return own_malloc(size); }
 void* own_type_calloc(std::size_t count, std::size_t size, malloc_type_id_t) noexcept {
   return own_calloc(count, size);
 }
-void own_type_free(void* block, malloc_type_id_t) noexcept {
-  own_free(block);
-}
+void own_type_free(void* block, malloc_type_id_t) noexcept { own_free(block); }
 void* own_type_realloc(void* block, std::size_t size, malloc_type_id_t) noexcept {
   return own_realloc(block, size);
 }
-void* own_type_valloc(std::size_t size, malloc_type_id_t) noexcept {
-  return own_valloc(size);
-}
+void* own_type_valloc(std::size_t size, malloc_type_id_t) noexcept { return own_valloc(size); }
 void* own_type_aligned_alloc(std::size_t alignment, std::size_t size, malloc_type_id_t) noexcept {
   return own_aligned_alloc(alignment, size);
 }

@@ -11,15 +11,11 @@ namespace {
 
 const char away = 0;
 
-void stay_away() noexcept {
-  ::pthread_setspecific(thread_key, &away);
-}
+void stay_away() noexcept { ::pthread_setspecific(thread_key, &away); }
 
 /// The system resets a key before it calls this. It asks again, a few times, for keys that are set
 /// anew.
-void on_key_destroyed(void*) noexcept {
-  stay_away();
-}
+void on_key_destroyed(void*) noexcept { stay_away(); }
 
 /// Its destructor runs before the loader frees the thread's objects, and after the destructors of
 /// those that were used later, which are all others of this library.

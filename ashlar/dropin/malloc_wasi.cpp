@@ -209,8 +209,6 @@ void ashlar_fault(const fault& what) noexcept {
   static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()));
   __builtin_trap();
 }
-void ashlar_misuse(const fault& what) noexcept {
-  ashlar_fault(what);
-}
+void ashlar_misuse(const fault& what) noexcept { ashlar_fault(what); }
 
 }  // extern "C"

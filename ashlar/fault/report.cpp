@@ -101,9 +101,7 @@ void end_in_fault(const fault& what, const fault_history& history) noexcept {
   const with_history known(history);
   ashlar_fault(what);
 }
-const fault_history* history_of_fault() noexcept {
-  return os::own_words.history;
-}
+const fault_history* history_of_fault() noexcept { return os::own_words.history; }
 
 void append_text(text_writer& to, const fault& what, const fault_history* history) noexcept {
   if (history != nullptr) {

@@ -16,9 +16,7 @@ std::string json_of(const fault& what, const detail::fault_history* history) {
   detail::append_json(text, what, history, "fault", "abort");
   return {text.data(), text.size()};
 }
-const void* at(std::uintptr_t address) {
-  return reinterpret_cast<const void*>(address);
-}
+const void* at(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
 
 TEST(FaultReport, SaysWhereAnAddressLies) {
   const detail::fault_history block = {.block = at(0x1000), .size = 100};

@@ -160,14 +160,10 @@ void serve_every_size_and_alignment(bool in_rooms) {
   h->audit();
 }
 
-TEST(Heap, EverySizeAndAlignmentIsServed) {
-  serve_every_size_and_alignment(true);
-}
+TEST(Heap, EverySizeAndAlignmentIsServed) { serve_every_size_and_alignment(true); }
 
 // A reservation is aligned to the system's page only, which may be smaller than the heap's.
-TEST(Heap, EverySizeAndAlignmentIsServedInReservedRanges) {
-  serve_every_size_and_alignment(false);
-}
+TEST(Heap, EverySizeAndAlignmentIsServedInReservedRanges) { serve_every_size_and_alignment(false); }
 
 TEST(Heap, AClassThatTheCallerKnowsIsComparedNotBelieved) {
   const auto h = std::make_unique<test_heap>();

@@ -10,9 +10,7 @@ namespace {
 using namespace ashlar;
 using namespace ashlar::detail;
 
-std::vector<std::uint32_t> of_standard() {
-  return {block_sizes.begin() + 1, block_sizes.end()};
-}
+std::vector<std::uint32_t> of_standard() { return {block_sizes.begin() + 1, block_sizes.end()}; }
 
 /// Few classes; many small ones; what fits no slab well; one class for everything.
 const std::vector<std::vector<std::uint32_t>>& all_sizes() {

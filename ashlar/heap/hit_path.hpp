@@ -55,9 +55,7 @@ static_assert(mark_distance * sizeof(void*) % 4096 >= 1024 &&
 }
 
 /// Returns: where the address of the mark of a slot's block stands.
-[[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept {
-  return slot[mark_distance];
-}
+[[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept { return slot[mark_distance]; }
 
 /// Effects: `top`, which the caller has read and compared, is `next`. The store is a plain one: an
 /// addition in memory, which compilers prefer, reads the top again, and each hit would wait for the

@@ -30,9 +30,7 @@ namespace {
 constinit const heap_table no_heaps{};
 constinit const heap_table ended_heaps{};
 
-heap_hits* constant(const heap_table& table) noexcept {
-  return const_cast<heap_table*>(&table);
-}
+heap_hits* constant(const heap_table& table) noexcept { return const_cast<heap_table*>(&table); }
 
 }  // namespace
 
@@ -168,12 +166,8 @@ ASHLAR_ELF_NOTE_TO(ASHLAR_NOTE_HEAP, "ashlar_instances_image");
 namespace ashlar::runtime {
 namespace {
 
-void before_fork() noexcept {
-  registry.lock_all();
-}
-void after_fork_in_parent() noexcept {
-  registry.unlock_all();
-}
+void before_fork() noexcept { registry.lock_all(); }
+void after_fork_in_parent() noexcept { registry.unlock_all(); }
 void after_fork_in_child() noexcept {
   registry.unlock_all();
   registry.keep_own_caches();
@@ -211,9 +205,7 @@ void start_instances() noexcept {
 }
 
 /// The first heap may begin before this, in an earlier constructor.
-[[gnu::constructor(102)]] void start_instances_early() noexcept {
-  start_instances();
-}
+[[gnu::constructor(102)]] void start_instances_early() noexcept { start_instances(); }
 
 /// Returns: this thread's table, null when it has none.
 heap_table* made_table() noexcept {
@@ -293,9 +285,7 @@ constexpr std::size_t body_bytes() noexcept {
   return align_up(sizeof(heap_instance), detail::page_size);
 }
 /// Every body is an instance's.
-heap_instance* whole(heap_body* body) noexcept {
-  return static_cast<heap_instance*>(body);
-}
+heap_instance* whole(heap_body* body) noexcept { return static_cast<heap_instance*>(body); }
 }  // namespace
 
 heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes, const char* name,
@@ -436,9 +426,7 @@ bool heap_body::expect_size(const void* block, std::size_t size, const char* cal
                                    : own.engine_.expect_size(block, size, call);
 }
 
-bool heap_body::owns(const void* address) noexcept {
-  return whole(this)->engine_.owns(address);
-}
+bool heap_body::owns(const void* address) noexcept { return whole(this)->engine_.owns(address); }
 
 std::size_t heap_body::trim() noexcept {
   heap_engine& engine = whole(this)->engine_;
@@ -459,9 +447,7 @@ bool heap_body::prefault(std::size_t bytes, std::size_t threads) noexcept {
   return body.engine_.prefault(bytes, threads, own.cache());
 }
 
-void heap_body::seal(bool on) noexcept {
-  whole(this)->engine_.seal(on);
-}
+void heap_body::seal(bool on) noexcept { whole(this)->engine_.seal(on); }
 
 void heap_body::collect(ashlar_stats& out) noexcept {
   heap_instance& body = *whole(this);

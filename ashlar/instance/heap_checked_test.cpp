@@ -23,9 +23,7 @@ static_assert(page_source<full_heap>);
 heap_options named_orders(std::size_t budget_bytes = SIZE_MAX) {
   return {.budget_bytes = budget_bytes, .name = "orders", .check_stack_depth = 0};
 }
-unsigned char* bytes_of(void* p) {
-  return static_cast<unsigned char*>(p);
-}
+unsigned char* bytes_of(void* p) { return static_cast<unsigned char*>(p); }
 
 // ---- correct programs ---------------------------------------------------------------------------
 
@@ -294,9 +292,7 @@ void expect_common_faults() {
 TEST_F(CheckedHeapDeathTest, CheapFindsAtOnceWhatTheHeapFindsLater) {
   expect_common_faults<cheap_heap>();
 }
-TEST_F(CheckedHeapDeathTest, FullFindsThat) {
-  expect_common_faults<full_heap>();
-}
+TEST_F(CheckedHeapDeathTest, FullFindsThat) { expect_common_faults<full_heap>(); }
 
 TEST_F(CheckedHeapDeathTest, AWriteBeyondABlockIsFoundAtItsFreeInTheAuditAndAtTheEnd) {
   for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{300'000}}) {

@@ -38,9 +38,7 @@ void tell_and_exit(const os::access_fault& f) noexcept {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
   ::_exit(7);
 }
-void say_no(const os::access_fault&) noexcept {
-  say("not the watcher's");
-}
+void say_no(const os::access_fault&) noexcept { say("not the watcher's"); }
 
 void take(int signal, void (*handler)(int, siginfo_t*, void*), int flags = 0) {
   struct sigaction action = {};

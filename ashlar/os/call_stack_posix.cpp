@@ -131,9 +131,7 @@ void prepare_to_capture() noexcept {
     static_cast<void>(unwind(own, 1));
 }
 
-unsigned capture_frames(const void** out, unsigned room) noexcept {
-  return find_frames(out, room);
-}
+unsigned capture_frames(const void** out, unsigned room) noexcept { return find_frames(out, room); }
 
 void capture(call_stack& out, unsigned depth) noexcept {
   out.depth = find_frames(out.frames, std::min(depth, call_stack::depth_max));

@@ -46,9 +46,7 @@ frame_place place_of(const void* frame) noexcept {
   return {path, static_cast<std::size_t>(static_cast<const char*>(frame) - begin), nullptr};
 }
 
-std::size_t thread_number() noexcept {
-  return ::GetCurrentThreadId();
-}
+std::size_t thread_number() noexcept { return ::GetCurrentThreadId(); }
 void note_fork_child() noexcept {}
 
 }  // namespace ashlar::os

@@ -17,11 +17,7 @@ std::uint64_t read(clockid_t clock) noexcept {
 
 }  // namespace
 
-std::uint64_t steady_ns() noexcept {
-  return read(CLOCK_MONOTONIC);
-}
-std::uint64_t date_ns() noexcept {
-  return read(CLOCK_REALTIME);
-}
+std::uint64_t steady_ns() noexcept { return read(CLOCK_MONOTONIC); }
+std::uint64_t date_ns() noexcept { return read(CLOCK_REALTIME); }
 
 }  // namespace ashlar::os

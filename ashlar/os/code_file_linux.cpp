@@ -143,13 +143,9 @@ bool is_still_loaded(file_number number, std::uintptr_t address) noexcept {
 
 void note_first_files() noexcept {}
 
-bool find_code_file(std::uintptr_t, code_file&) noexcept {
-  return false;
-}
+bool find_code_file(std::uintptr_t, code_file&) noexcept { return false; }
 
-bool is_still_loaded(file_number, std::uintptr_t) noexcept {
-  return false;
-}
+bool is_still_loaded(file_number, std::uintptr_t) noexcept { return false; }
 
 #endif
 

@@ -61,9 +61,7 @@ bool leave_descriptors() noexcept {
   return true;
 }
 
-int open_nothing() noexcept {
-  return ::open("/dev/null", O_RDWR | O_CLOEXEC);
-}
+int open_nothing() noexcept { return ::open("/dev/null", O_RDWR | O_CLOEXEC); }
 /// Effects: each standard stream is open, so that no socket takes its number.
 void fill_streams() noexcept {
   for (int file = open_nothing(); file >= 0; file = open_nothing())
@@ -89,16 +87,10 @@ void empty_streams() noexcept {
 bool look_at(const char* path, struct stat& found) noexcept {
   return ::syscall(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) == 0;
 }
-uid_t user() noexcept {
-  return static_cast<uid_t>(::syscall(SYS_geteuid));
-}
+uid_t user() noexcept { return static_cast<uid_t>(::syscall(SYS_geteuid)); }
 #else
-bool look_at(const char* path, struct stat& found) noexcept {
-  return ::lstat(path, &found) == 0;
-}
-uid_t user() noexcept {
-  return ::geteuid();
-}
+bool look_at(const char* path, struct stat& found) noexcept { return ::lstat(path, &found) == 0; }
+uid_t user() noexcept { return ::geteuid(); }
 #endif
 
 /// Effects: makes the folder if it is not there. Returns: null, or why it is not one that its owner

@@ -275,9 +275,7 @@ bool can_be_read(const void* from, std::size_t bytes) noexcept {
 
 #else
 
-walk_result walk_frames(const void**, unsigned) noexcept {
-  return {0, walk_end::unknown};
-}
+walk_result walk_frames(const void**, unsigned) noexcept { return {0, walk_end::unknown}; }
 
 bool can_be_read(const void* from, std::size_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(from);

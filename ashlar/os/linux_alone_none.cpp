@@ -11,9 +11,7 @@ namespace ashlar::os {
 // ---- os/call_filter.hpp for systems whose sandboxes refuse and do not kill.
 
 void note_call_filters() noexcept {}
-bool has_new_call_filter() noexcept {
-  return false;
-}
+bool has_new_call_filter() noexcept { return false; }
 
 // ---- os/control_socket.hpp
 
@@ -32,12 +30,8 @@ memory_group::memory_group(const char*) noexcept {
   static_cast<void>(mount_length_);
 }
 
-std::uint64_t memory_group::hard_limit() const noexcept {
-  return UINT64_MAX;
-}
+std::uint64_t memory_group::hard_limit() const noexcept { return UINT64_MAX; }
 
-bool memory_group::read(memory_pressure&) const noexcept {
-  return false;
-}
+bool memory_group::read(memory_pressure&) const noexcept { return false; }
 
 }  // namespace ashlar::os

@@ -50,9 +50,7 @@ code_segment code_of(const mach_header_64& image) noexcept {
 
 }  // namespace
 
-loaded_module first_module_with_note(const char*, std::uint32_t) noexcept {
-  return {};
-}
+loaded_module first_module_with_note(const char*, std::uint32_t) noexcept { return {}; }
 
 loaded_module module_around(const void* address) noexcept {
   const Dl_info info = info_of(address);
@@ -61,9 +59,7 @@ loaded_module module_around(const void* address) noexcept {
 
 // The loader's functions need no lock that a fork could leave taken: it gets ready for a fork
 // itself.
-bool finds_code_without_lock() noexcept {
-  return true;
-}
+bool finds_code_without_lock() noexcept { return true; }
 
 bool for_code_segment_at(const void* address, void (*visit)(const code_segment&, void*),
                          void* context) noexcept {
@@ -93,13 +89,9 @@ const char* path_of(const void* address) noexcept {
   return path != nullptr ? path : "the program";
 }
 
-bool is_only_referred_to(const void*) noexcept {
-  return false;
-}
+bool is_only_referred_to(const void*) noexcept { return false; }
 
-bool has_foreign_operators() noexcept {
-  return false;
-}
+bool has_foreign_operators() noexcept { return false; }
 
 void* function_in_library(const char*, const char*, const char*& why) noexcept {
   why = "no library is loaded on macOS";

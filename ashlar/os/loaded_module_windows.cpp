@@ -6,9 +6,7 @@
 
 namespace ashlar::os {
 
-loaded_module first_module_with_note(const char*, std::uint32_t) noexcept {
-  return {};
-}
+loaded_module first_module_with_note(const char*, std::uint32_t) noexcept { return {}; }
 
 loaded_module module_around(const void* address) noexcept {
   const error_keeper keeper;
@@ -19,17 +17,13 @@ loaded_module module_around(const void* address) noexcept {
   return {.begin = module, .path = "a module"};
 }
 
-bool finds_code_without_lock() noexcept {
-  return true;
-}
+bool finds_code_without_lock() noexcept { return true; }
 
 bool for_code_segment_at(const void*, void (*)(const code_segment&, void*), void*) noexcept {
   return false;
 }
 
-const void* code_of_program() noexcept {
-  return nullptr;
-}
+const void* code_of_program() noexcept { return nullptr; }
 
 const char* full_path(const code_segment& segment, char*, std::size_t) noexcept {
   return segment.path;
@@ -39,13 +33,9 @@ const char* path_of(const void* address) noexcept {
   return module_around(address).begin == ::GetModuleHandleA(nullptr) ? "the program" : "a module";
 }
 
-bool is_only_referred_to(const void*) noexcept {
-  return false;
-}
+bool is_only_referred_to(const void*) noexcept { return false; }
 
-bool has_foreign_operators() noexcept {
-  return false;
-}
+bool has_foreign_operators() noexcept { return false; }
 
 void* function_in_library(const char*, const char*, const char*& why) noexcept {
   why = "no library is loaded on Windows";

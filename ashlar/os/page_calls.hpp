@@ -60,9 +60,7 @@ inline std::size_t page_bytes() noexcept {
 inline void* map(void* p, std::size_t bytes, int protection, int how) noexcept {
   return ::mmap(p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | how, -1, 0);
 }
-inline int unmap(void* p, std::size_t bytes) noexcept {
-  return ::munmap(p, bytes);
-}
+inline int unmap(void* p, std::size_t bytes) noexcept { return ::munmap(p, bytes); }
 inline int protect(void* p, std::size_t bytes, int protection) noexcept {
   return ::mprotect(p, bytes, protection);
 }

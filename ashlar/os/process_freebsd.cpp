@@ -21,16 +21,12 @@ namespace ashlar::os {
 
 // ---- what of os/process.hpp is FreeBSD's own.
 
-char** environment() noexcept {
-  return &environ != nullptr ? environ : nullptr;
-}
+char** environment() noexcept { return &environ != nullptr ? environ : nullptr; }
 bool is_static_program() noexcept {
   void* loader = nullptr;
   return ::elf_aux_info(AT_BASE, &loader, sizeof loader) == 0 && loader == nullptr;
 }
-bool has_more_rights() noexcept {
-  return ::issetugid() != 0;
-}
+bool has_more_rights() noexcept { return ::issetugid() != 0; }
 std::size_t new_thread_number() noexcept {
   return static_cast<std::size_t>(::pthread_getthreadid_np());
 }

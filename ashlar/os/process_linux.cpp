@@ -21,15 +21,9 @@ namespace {
 constinit std::atomic<std::size_t> known_number{0};
 }  // namespace
 
-char** environment() noexcept {
-  return environ;
-}
-bool is_static_program() noexcept {
-  return ::getauxval(AT_BASE) == 0;
-}
-bool has_more_rights() noexcept {
-  return ::getauxval(AT_SECURE) != 0;
-}
+char** environment() noexcept { return environ; }
+bool is_static_program() noexcept { return ::getauxval(AT_BASE) == 0; }
+bool has_more_rights() noexcept { return ::getauxval(AT_SECURE) != 0; }
 std::size_t process_number() noexcept {
   // Past a program's own getpid: sampling asks before the C library has its environment, which
   // libfaketime's reads, and that one may tell another number.

@@ -17,15 +17,9 @@ namespace ashlar::os {
 
 // ---- what of os/process.hpp is macOS's own.
 
-char** environment() noexcept {
-  return *::_NSGetEnviron();
-}
-bool is_static_program() noexcept {
-  return false;
-}
-bool has_more_rights() noexcept {
-  return ::issetugid() != 0;
-}
+char** environment() noexcept { return *::_NSGetEnviron(); }
+bool is_static_program() noexcept { return false; }
+bool has_more_rights() noexcept { return ::issetugid() != 0; }
 std::size_t new_thread_number() noexcept {
   std::uint64_t number = 0;
   ::pthread_threadid_np(nullptr, &number);

@@ -6,14 +6,10 @@
 
 namespace ashlar::os {
 
-std::size_t process_number() noexcept {
-  return static_cast<std::size_t>(::getpid());
-}
+std::size_t process_number() noexcept { return static_cast<std::size_t>(::getpid()); }
 
 void note_process_number() noexcept {}
 
-bool are_last_threads(unsigned) noexcept {
-  return false;
-}
+bool are_last_threads(unsigned) noexcept { return false; }
 
 }  // namespace ashlar::os

@@ -27,15 +27,9 @@ constinit std::size_t keys = 0;
 
 }  // namespace
 
-char** environment() noexcept {
-  return _environ;
-}
-bool has_more_rights() noexcept {
-  return false;
-}
-std::size_t process_number() noexcept {
-  return ::GetCurrentProcessId();
-}
+char** environment() noexcept { return _environ; }
+bool has_more_rights() noexcept { return false; }
+std::size_t process_number() noexcept { return ::GetCurrentProcessId(); }
 
 void thread_end::start(void (*ended)(void*) noexcept) noexcept {
   const error_keeper keeper;
@@ -52,8 +46,6 @@ bool thread_end::watch(void* value) noexcept {
 
 void at_fork(void (*)() noexcept, void (*)() noexcept, void (*)() noexcept) noexcept {}
 
-bool are_last_threads(unsigned) noexcept {
-  return false;
-}
+bool are_last_threads(unsigned) noexcept { return false; }
 
 }  // namespace ashlar::os

@@ -22,9 +22,7 @@ namespace ashlar::os {
 /// (read_clock_linux.cpp).
 void read_clock(clockid_t clock, timespec& now) noexcept;
 #else
-inline void read_clock(clockid_t clock, timespec& now) noexcept {
-  ::clock_gettime(clock, &now);
-}
+inline void read_clock(clockid_t clock, timespec& now) noexcept { ::clock_gettime(clock, &now); }
 #endif
 
 }  // namespace ashlar::os

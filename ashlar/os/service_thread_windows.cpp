@@ -8,9 +8,7 @@
 namespace ashlar::os {
 namespace {
 
-HANDLE thread_of(std::uintptr_t handle) noexcept {
-  return reinterpret_cast<HANDLE>(handle);
-}
+HANDLE thread_of(std::uintptr_t handle) noexcept { return reinterpret_cast<HANDLE>(handle); }
 
 DWORD WINAPI run(void* work) noexcept {
   reinterpret_cast<void (*)() noexcept>(work)();
@@ -35,9 +33,7 @@ bool service_thread::join_within(unsigned ms) noexcept {
   return ended;
 }
 
-bool program_thread::start() noexcept {
-  return false;
-}
+bool program_thread::start() noexcept { return false; }
 
 void bell::wait(std::int64_t ms) noexcept {
   const error_keeper keeper;

@@ -18,13 +18,9 @@ constexpr named_signal known[] = {
 };
 
 #if defined(SIGRTMAX)
-int last_signal() noexcept {
-  return SIGRTMAX;
-}
+int last_signal() noexcept { return SIGRTMAX; }
 #else
-int last_signal() noexcept {
-  return NSIG - 1;
-}
+int last_signal() noexcept { return NSIG - 1; }
 #endif
 
 bool can_be_handled(int number) noexcept {

@@ -118,9 +118,7 @@ void mutex::lock_slow() noexcept {
     ::WaitOnAddress(&state_, &held, sizeof held, INFINITE);
 }
 
-void mutex::wake_one() noexcept {
-  ::WakeByAddressSingle(&state_);
-}
+void mutex::wake_one() noexcept { ::WakeByAddressSingle(&state_); }
 
 // ---- os/page_source.hpp by VirtualAlloc.
 
@@ -182,12 +180,8 @@ bool fill_with_random_bytes(void* p, std::size_t bytes) noexcept {
 
 // ---- os/signals.hpp where no process sends another a signal: none is known.
 
-int signal_number(const char*) noexcept {
-  return 0;
-}
-bool handle_signal(int, void (*)(int)) noexcept {
-  return false;
-}
+int signal_number(const char*) noexcept { return 0; }
+bool handle_signal(int, void (*)(int)) noexcept { return false; }
 
 // ---- reading a small file whole by ReadFile.
 
@@ -232,9 +226,7 @@ file_text read_small_file(const char* path, char* buffer, std::size_t capacity) 
 
 void prepare_thread_fence() noexcept {}
 
-bool may_fence_all_threads() noexcept {
-  return true;
-}
+bool may_fence_all_threads() noexcept { return true; }
 
 bool fence_all_threads() noexcept {
   ::FlushProcessWriteBuffers();

@@ -8,23 +8,15 @@ namespace ashlar::os {
 
 // ---- os/frame_walk.hpp where no rules are known.
 
-walk_result walk_frames(const void**, unsigned) noexcept {
-  return {0, walk_end::unknown};
-}
-bool can_be_read(const void*, std::size_t) noexcept {
-  return true;
-}
+walk_result walk_frames(const void**, unsigned) noexcept { return {0, walk_end::unknown}; }
+bool can_be_read(const void*, std::size_t) noexcept { return true; }
 
 // ---- os/thread_fence.hpp where the system documents no such call.
 
 void prepare_thread_fence() noexcept {}
 
-bool may_fence_all_threads() noexcept {
-  return true;
-}
+bool may_fence_all_threads() noexcept { return true; }
 
-bool fence_all_threads() noexcept {
-  return false;
-}
+bool fence_all_threads() noexcept { return false; }
 
 }  // namespace ashlar::os

@@ -29,19 +29,13 @@ std::size_t figure(int name, std::size_t otherwise) noexcept {
 
 }  // namespace
 
-bool system_space::purge(void* p, std::size_t bytes) noexcept {
-  return renew(p, bytes);
-}
+bool system_space::purge(void* p, std::size_t bytes) noexcept { return renew(p, bytes); }
 
 void system_space::choose_pages(void*, std::size_t, huge_pages) noexcept {}
 
-bool system_space::guard(void*, std::size_t) noexcept {
-  return false;
-}
+bool system_space::guard(void*, std::size_t) noexcept { return false; }
 void system_space::unguard(void*, std::size_t) noexcept {}
-bool system_space::move(void*, void*, std::size_t) noexcept {
-  return false;
-}
+bool system_space::move(void*, void*, std::size_t) noexcept { return false; }
 
 std::size_t system_space::limit() noexcept {
   const errno_keeper keeper;
@@ -55,9 +49,7 @@ std::size_t system_space::physical() noexcept {
   return figure(_SC_PHYS_PAGES, 0) * figure(_SC_PAGESIZE, 0);
 }
 
-std::size_t system_space::processors() noexcept {
-  return figure(_SC_NPROCESSORS_ONLN, 1);
-}
+std::size_t system_space::processors() noexcept { return figure(_SC_NPROCESSORS_ONLN, 1); }
 
 #if defined(__APPLE__)
 std::size_t resident_bytes() noexcept {

@@ -76,12 +76,8 @@ std::size_t slot_bytes_at(std::uintptr_t near) noexcept {
 }  // namespace
 
 // Not writable, so that the system charges nothing for it, whatever its overcommit policy is.
-void* system_space::reserve(std::size_t bytes) noexcept {
-  return map(bytes, PROT_NONE);
-}
-void* system_space::reserve_zeros(std::size_t bytes) noexcept {
-  return map(bytes, PROT_READ);
-}
+void* system_space::reserve(std::size_t bytes) noexcept { return map(bytes, PROT_NONE); }
+void* system_space::reserve_zeros(std::size_t bytes) noexcept { return map(bytes, PROT_READ); }
 
 bool system_space::commit(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;

@@ -32,12 +32,8 @@ bool all_are(const char* p, std::size_t n, char value) {
   return std::all_of(p, p + n, [value](char c) { return c == value; });
 }
 
-char read(const char* p) {
-  return *static_cast<const volatile char*>(p);
-}
-void write(char* p, char value) {
-  *static_cast<volatile char*>(p) = value;
-}
+char read(const char* p) { return *static_cast<const volatile char*>(p); }
+void write(char* p, char value) { *static_cast<volatile char*>(p) = value; }
 
 /// A sanitizer turns the signal into its own report and an exit status of failure.
 bool died_of_access(int status) {

@@ -35,9 +35,7 @@ constinit piece* released = nullptr;
 constinit std::uintptr_t next = 0;
 constinit std::uintptr_t end = 0;
 
-char* end_of(piece* p) noexcept {
-  return reinterpret_cast<char*>(p) + p->bytes;
-}
+char* end_of(piece* p) noexcept { return reinterpret_cast<char*>(p) + p->bytes; }
 
 /// Effects: `second` becomes a part of `first`, if it begins where that ends.
 void merge(piece* first, piece* second) noexcept {
@@ -110,67 +108,39 @@ void* system_space::reserve(std::size_t bytes) noexcept {
   next += bytes;
   return fresh;
 }
-void* system_space::reserve_zeros(std::size_t bytes) noexcept {
-  return reserve(bytes);
-}
+void* system_space::reserve_zeros(std::size_t bytes) noexcept { return reserve(bytes); }
 void system_space::release(void* p, std::size_t bytes) noexcept {
   bytes = align_up(bytes, piece_unit);
   std::memset(p, 0, bytes);
   put(p, bytes);
 }
 
-bool system_space::commit(void*, std::size_t) noexcept {
-  return true;
-}
-bool system_space::populate(void*, std::size_t) noexcept {
-  return true;
-}
+bool system_space::commit(void*, std::size_t) noexcept { return true; }
+bool system_space::populate(void*, std::size_t) noexcept { return true; }
 void system_space::choose_pages(void*, std::size_t, huge_pages) noexcept {}
 
 bool system_space::purge(void* p, std::size_t bytes) noexcept {
   std::memset(p, 0, bytes);
   return true;
 }
-bool system_space::renew(void* p, std::size_t bytes) noexcept {
-  return purge(p, bytes);
-}
-bool system_space::close(void*, std::size_t) noexcept {
-  return false;
-}
-bool system_space::move(void*, void*, std::size_t) noexcept {
-  return false;
-}
+bool system_space::renew(void* p, std::size_t bytes) noexcept { return purge(p, bytes); }
+bool system_space::close(void*, std::size_t) noexcept { return false; }
+bool system_space::move(void*, void*, std::size_t) noexcept { return false; }
 
 // There are no gaps: memory has no holes.
-void* system_space::find_gap(const void*, std::size_t&) noexcept {
-  return nullptr;
-}
-bool system_space::claim(void*, std::size_t) noexcept {
-  return false;
-}
+void* system_space::find_gap(const void*, std::size_t&) noexcept { return nullptr; }
+bool system_space::claim(void*, std::size_t) noexcept { return false; }
 void system_space::leave_gap(void*) noexcept {}
 
-std::size_t system_space::resident(const void*, std::size_t bytes) noexcept {
-  return bytes;
-}
-std::size_t system_space::limit() noexcept {
-  return SIZE_MAX;
-}
-std::size_t system_space::physical() noexcept {
-  return 0;
-}
-std::size_t system_space::processors() noexcept {
-  return 1;
-}
+std::size_t system_space::resident(const void*, std::size_t bytes) noexcept { return bytes; }
+std::size_t system_space::limit() noexcept { return SIZE_MAX; }
+std::size_t system_space::physical() noexcept { return 0; }
+std::size_t system_space::processors() noexcept { return 1; }
 std::uint64_t system_space::now_ms() noexcept {
   return 0;  // nothing ages, since nothing goes back
 }
-std::uint64_t system_space::secret() noexcept {
-  return 0;
-}
+std::uint64_t system_space::secret() noexcept { return 0; }
 
-std::size_t resident_bytes() noexcept {
-  return __builtin_wasm_memory_size(0) * memory_page;
-}
+std::size_t resident_bytes() noexcept { return __builtin_wasm_memory_size(0) * memory_page; }
 
 }  // namespace ashlar::os

@@ -75,34 +75,24 @@ bool system_space::purge(void* p, std::size_t bytes) noexcept {
   return true;
 }
 
-bool system_space::renew(void* p, std::size_t bytes) noexcept {
-  return purge(p, bytes);
-}
+bool system_space::renew(void* p, std::size_t bytes) noexcept { return purge(p, bytes); }
 
 bool system_space::close(void* p, std::size_t bytes) noexcept {
   const error_keeper keeper;
   return decommit_pages(p, bytes);
 }
 
-bool system_space::guard(void*, std::size_t) noexcept {
-  return false;
-}
+bool system_space::guard(void*, std::size_t) noexcept { return false; }
 void system_space::unguard(void*, std::size_t) noexcept {}
-bool system_space::move(void*, void*, std::size_t) noexcept {
-  return false;
-}
+bool system_space::move(void*, void*, std::size_t) noexcept { return false; }
 
 void system_space::release(void* p, std::size_t) noexcept {
   const error_keeper keeper;
   ::VirtualFree(p, 0, MEM_RELEASE);
 }
 
-void* system_space::find_gap(const void*, std::size_t&) noexcept {
-  return nullptr;
-}
-bool system_space::claim(void*, std::size_t) noexcept {
-  return false;
-}
+void* system_space::find_gap(const void*, std::size_t&) noexcept { return nullptr; }
+bool system_space::claim(void*, std::size_t) noexcept { return false; }
 void system_space::leave_gap(void*) noexcept {}
 
 std::size_t system_space::resident(const void* p, std::size_t bytes) noexcept {
@@ -117,9 +107,7 @@ std::size_t system_space::resident(const void* p, std::size_t bytes) noexcept {
   return found;
 }
 
-std::size_t system_space::limit() noexcept {
-  return SIZE_MAX;
-}
+std::size_t system_space::limit() noexcept { return SIZE_MAX; }
 
 std::size_t system_space::physical() noexcept {
   const error_keeper keeper;
@@ -138,9 +126,7 @@ std::uint64_t system_space::secret() noexcept {
   return fill_with_random_bytes(&drawn, sizeof drawn) ? drawn : 0;
 }
 
-std::uint64_t system_space::now_ms() noexcept {
-  return ::GetTickCount64();
-}
+std::uint64_t system_space::now_ms() noexcept { return ::GetTickCount64(); }
 
 std::size_t resident_bytes() noexcept {
   const error_keeper keeper;

@@ -26,9 +26,7 @@ void prepare_thread_fence() noexcept {
   static_cast<void>(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED));
 }
 
-bool may_fence_all_threads() noexcept {
-  return is_single_threaded() || !has_new_call_filter();
-}
+bool may_fence_all_threads() noexcept { return is_single_threaded() || !has_new_call_filter(); }
 
 bool fence_all_threads() noexcept {
 #if ASHLAR_SANITIZED && \

@@ -117,9 +117,7 @@ struct early {
 };
 const early before_main;
 
-TEST(StaticPool, WasUsableBeforeMain) {
-  EXPECT_GE(points.stats().allocations, 1u);
-}
+TEST(StaticPool, WasUsableBeforeMain) { EXPECT_GE(points.stats().allocations, 1u); }
 
 TEST(StaticPool, BorrowsFromALargerOne) {
   static_pool<char[64], 4> large;

@@ -221,9 +221,7 @@ struct early {
   early() { early_set.deallocate(p, 17); }
 };
 const early before_main;
-TEST(StaticPoolSet, WasUsableBeforeMain) {
-  EXPECT_GE(early_set.stats().allocations(), 1u);
-}
+TEST(StaticPoolSet, WasUsableBeforeMain) { EXPECT_GE(early_set.stats().allocations(), 1u); }
 
 // ---- from a page source ----
 

@@ -12,9 +12,7 @@ constinit created_blocks xmalloc_blocks;
 
 namespace {
 /// Free blocks of each class that the cache's owner rests on.
-std::int8_t* free_of(process_heap::cache& own) noexcept {
-  return owner_part::of(own).created_free;
-}
+std::int8_t* free_of(process_heap::cache& own) noexcept { return owner_part::of(own).created_free; }
 }  // namespace
 
 std::int8_t created_blocks::take_free(class_index c, std::int8_t most) noexcept {

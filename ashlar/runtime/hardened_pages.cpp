@@ -46,13 +46,9 @@ bool open_behind(void* block, std::size_t bytes) noexcept {
   os::system_space::unguard(end_of(block, bytes), closed_bytes);
   return os::system_space::commit(end_of(block, bytes), closed_bytes);
 }
-void end_closed_block() noexcept {
-  large_blocks.fetch_sub(1, std::memory_order_relaxed);
-}
+void end_closed_block() noexcept { large_blocks.fetch_sub(1, std::memory_order_relaxed); }
 
-std::uint64_t closes_refused() noexcept {
-  return refused.load(std::memory_order_relaxed);
-}
+std::uint64_t closes_refused() noexcept { return refused.load(std::memory_order_relaxed); }
 
 std::uint64_t process_space::entropy() noexcept {
   // The heap may start before the settings are read.

@@ -19,9 +19,7 @@ namespace {
 constinit std::atomic<bool> drawn_once{false};
 }  // namespace
 
-bool has_secrets() noexcept {
-  return drawn_once.load(std::memory_order_relaxed);
-}
+bool has_secrets() noexcept { return drawn_once.load(std::memory_order_relaxed); }
 
 void draw_secrets() noexcept {
   std::uint64_t drawn[4];

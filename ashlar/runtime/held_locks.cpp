@@ -7,8 +7,6 @@ namespace {
 [[gnu::tls_model("initial-exec")]] constinit thread_local held_locks own;
 }  // namespace
 
-held_locks& own_held_locks() noexcept {
-  return own;
-}
+held_locks& own_held_locks() noexcept { return own; }
 
 }  // namespace ashlar::detail

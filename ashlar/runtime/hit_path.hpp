@@ -52,9 +52,7 @@ struct hit_state : operator_classes {
 /// Initial-exec, so a hit computes no address by a call.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local hit_state own_hits;
 
-[[nodiscard]] ASHLAR_HOT detail::cache_tops& tops() noexcept {
-  return *own_hits.tops;
-}
+[[nodiscard]] ASHLAR_HOT detail::cache_tops& tops() noexcept { return *own_hits.tops; }
 
 // Each function below may be called by any thread at any time. None throws. `call` is the name that
 // a fault's message gives, and what full checks remember of an allocation. Requires for all

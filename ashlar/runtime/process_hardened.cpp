@@ -385,13 +385,9 @@ void* resize_here(void* block, live_block b, std::size_t size) noexcept {
 
 }  // namespace
 
-bool is_of_no_bytes(const void* block) noexcept {
-  return blocks_of_nothing.contains(block);
-}
+bool is_of_no_bytes(const void* block) noexcept { return blocks_of_nothing.contains(block); }
 
-bool is_cleared_call(const char* call) noexcept {
-  return call == cleared_call;
-}
+bool is_cleared_call(const char* call) noexcept { return call == cleared_call; }
 
 void decide_hardening(bool on, bool shuffles) noexcept {
   if (on && !has_secrets()) draw_secrets();

@@ -77,9 +77,7 @@ bool set_background(bool on) noexcept;
 extern constinit detail::heap_watch the_watch;
 
 /// Returns: whether full checks know of each block who made it: ASHLAR_CHECK=full.
-[[nodiscard]] inline bool has_full_checks() noexcept {
-  return the_watch.checks.is_on();
-}
+[[nodiscard]] inline bool has_full_checks() noexcept { return the_watch.checks.is_on(); }
 
 /// Returns: whether calls of one name but of several forms are to be told apart (calls_told_as),
 /// and sizes compared (expect_size): with full checks, in a hardened process, and in a test scope

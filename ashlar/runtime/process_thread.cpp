@@ -66,9 +66,7 @@ void let_nothing_hit(HitState& state) noexcept {
 }
 }  // namespace
 
-void leave_hit_paths() noexcept {
-  let_nothing_hit(own_hits);
-}
+void leave_hit_paths() noexcept { let_nothing_hit(own_hits); }
 void enter_hit_paths(process_heap::cache& own) noexcept {
   own_hits.tops = &own.tops;
   let_made_forms_hit(own_hits);

@@ -54,9 +54,7 @@ bool reclaim_step(reclaim_progress& look) noexcept {
   return !gate.is_lost();  // after the fork it goes on
 }
 
-void use_no_cache() noexcept {
-  self.ended = true;
-}
+void use_no_cache() noexcept { self.ended = true; }
 
 bool holds(const void* address) noexcept {
   return the_heap.owns(address) || reserve.contains(address) || the_watch.is_guarded(address);

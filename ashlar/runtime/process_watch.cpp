@@ -87,9 +87,7 @@ const char* told_as(const char* call) noexcept {
 
 calls_told_as::calls_told_as(const char* call, const char* instead) noexcept
     : call_(call), instead_(instead), before_(std::exchange(self.told, this)) {}
-calls_told_as::~calls_told_as() {
-  self.told = before_;
-}
+calls_told_as::~calls_told_as() { self.told = before_; }
 
 bool expect_size_slow(const void* block, std::size_t size, const char* call) noexcept {
   const front by = front_behind(front::sampled, block);

@@ -99,9 +99,7 @@ void reserve_heap::note(void* what, const char* call) noexcept {
   }
 }
 
-bool reserve_heap::is_in_use_here() noexcept {
-  return self.in_reserve != 0;
-}
+bool reserve_heap::is_in_use_here() noexcept { return self.in_reserve != 0; }
 
 void reserve_heap::give_up_what_was_in_use() noexcept {
   for (generation* g = newest_.load(std::memory_order_relaxed); g != nullptr; g = g->older) {

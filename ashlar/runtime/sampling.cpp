@@ -155,9 +155,7 @@ void write_if_due() noexcept {
   if (now >= due && the.due_ns.compare_exchange_strong(due, now + the.interval_ns)) write_file();
 }
 
-void note_signal(int) noexcept {
-  the.is_asked.store(true, std::memory_order_relaxed);
-}
+void note_signal(int) noexcept { the.is_asked.store(true, std::memory_order_relaxed); }
 
 }  // namespace
 

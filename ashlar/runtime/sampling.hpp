@@ -35,9 +35,7 @@ extern constinit detail::sampled_blocks samples;
 [[nodiscard]] ASHLAR_HOT std::uint64_t sampled_every_now() noexcept {
   return sampled_every.load(std::memory_order_acquire);  // the classes of misses stand
 }
-[[nodiscard]] ASHLAR_HOT bool is_sampling() noexcept {
-  return sampled_every_now() != 0;
-}
+[[nodiscard]] ASHLAR_HOT bool is_sampling() noexcept { return sampled_every_now() != 0; }
 
 /// Returns: whether a call about `block`, null for an allocation, may take a sample or end one. One
 /// load while nothing was ever sampled.

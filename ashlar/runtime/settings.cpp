@@ -143,9 +143,7 @@ char** process_environment() noexcept {
   char** const known = os::environment();
   return known != nullptr ? known : noted_environment;
 }
-void note_environment(char** environment) noexcept {
-  noted_environment = environment;
-}
+void note_environment(char** environment) noexcept { noted_environment = environment; }
 
 bool parse_bytes(const char* text, std::uint64_t& value) noexcept {
   constexpr std::uint64_t most = std::uint64_t{1} << 40;

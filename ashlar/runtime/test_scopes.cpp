@@ -48,9 +48,7 @@ void stop_counting() noexcept {
 }
 
 /// Returns: whether the thread has scopes that do not count now: a report function runs.
-[[nodiscard]] bool is_paused() noexcept {
-  return self.counts_calls && self.scopes == nullptr;
-}
+[[nodiscard]] bool is_paused() noexcept { return self.counts_calls && self.scopes == nullptr; }
 
 /// Effects: `out` has the scope's figures. Returns: false, with errno, when it is not open in this
 /// thread.
@@ -162,9 +160,7 @@ void end_test_scopes() noexcept {
   self.counts_calls = false;
 }
 
-const ashlar_test_calls* test_calls() noexcept {
-  return &own_calls;
-}
+const ashlar_test_calls* test_calls() noexcept { return &own_calls; }
 
 }  // namespace ashlar::runtime
 

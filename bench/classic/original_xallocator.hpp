@@ -152,11 +152,7 @@ class static_pools {
 
 /// The program's allocator in heap-blocks mode, behind functions that are not inlined, as C's are.
 inline xallocator<heap_blocks> the_heap_blocks;
-[[nodiscard]] inline void* xmalloc(std::size_t size) {
-  return the_heap_blocks.allocate(size);
-}
-inline void xfree(void* p) noexcept {
-  the_heap_blocks.deallocate(p);
-}
+[[nodiscard]] inline void* xmalloc(std::size_t size) { return the_heap_blocks.allocate(size); }
+inline void xfree(void* p) noexcept { the_heap_blocks.deallocate(p); }
 
 }  // namespace originals

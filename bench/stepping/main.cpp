@@ -65,9 +65,7 @@ class caller {
 
 constexpr std::size_t live_each = 1'000, batch = 50, warm_calls = 20'000;
 
-std::size_t next_size(random_source& random) {
-  return 16 + random.below(497);
-}
+std::size_t next_size(random_source& random) { return 16 + random.below(497); }
 
 class program {
  public:

@@ -32,9 +32,7 @@ inline void* take_zeroed(std::size_t size_bytes) {
 inline void* resize(void* old, std::size_t size_bytes) {
   return given(std::realloc(old, size_bytes), "realloc returned null");
 }
-inline void give(void* block) {
-  std::free(block);
-}
+inline void give(void* block) { std::free(block); }
 
 // Writes the first word, as a constructor would.
 inline void touch_first(void* block, std::uint64_t value = 1) {

@@ -124,12 +124,8 @@ static_assert(cases_are_sound(), "a case has no workload of its name, or an unkn
 
 }  // namespace
 
-std::span<const workload> workloads() {
-  return all_workloads;
-}
+std::span<const workload> workloads() { return all_workloads; }
 
-std::span<const listed_case> listed_cases() {
-  return all_cases;
-}
+std::span<const listed_case> listed_cases() { return all_cases; }
 
 }  // namespace bench

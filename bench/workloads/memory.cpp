@@ -44,13 +44,9 @@ void* map_pages(std::size_t size_bytes) {
   return pages;
 }
 
-std::size_t harness_bytes() {
-  return mapped_bytes;
-}
+std::size_t harness_bytes() { return mapped_bytes; }
 
-std::size_t status_kib(const char* field) {
-  return kib_field("/proc/self/status", field);
-}
+std::size_t status_kib(const char* field) { return kib_field("/proc/self/status", field); }
 
 std::size_t resident_kib() {
   const std::size_t exact = kib_field("/proc/self/smaps_rollup", "Rss:");
@@ -59,9 +55,7 @@ std::size_t resident_kib() {
 
 resident_growth::resident_growth() : base_bytes_(without_harness(resident_kib())) {}
 
-double resident_growth::now_bytes() const {
-  return without_harness(resident_kib()) - base_bytes_;
-}
+double resident_growth::now_bytes() const { return without_harness(resident_kib()) - base_bytes_; }
 
 double resident_growth::peak_bytes() const {
   return without_harness(status_kib("VmHWM")) - base_bytes_;

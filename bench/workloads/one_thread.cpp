@@ -60,15 +60,9 @@ void pair(const arguments& given) {
   report("pair", label("%zu", size_bytes), "ns/pair", result, count);
 }
 
-void lifo(const arguments& given) {
-  batch_workload("lifo", order::lifo, given);
-}
-void fifo(const arguments& given) {
-  batch_workload("fifo", order::fifo, given);
-}
-void random(const arguments& given) {
-  batch_workload("random", order::random, given);
-}
+void lifo(const arguments& given) { batch_workload("lifo", order::lifo, given); }
+void fifo(const arguments& given) { batch_workload("fifo", order::fifo, given); }
+void random(const arguments& given) { batch_workload("random", order::random, given); }
 
 void random_1m(const arguments& given) {
   const bool touch = option(given[0], "touch");

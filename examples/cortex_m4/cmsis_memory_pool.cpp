@@ -26,12 +26,8 @@ struct memory_pool {
   const char* name;
   blocks pool;
 };
-memory_pool* of(osMemoryPoolId_t id) noexcept {
-  return static_cast<memory_pool*>(id);
-}
-std::uint32_t narrow(std::size_t n) noexcept {
-  return static_cast<std::uint32_t>(n);
-}
+memory_pool* of(osMemoryPoolId_t id) noexcept { return static_cast<memory_pool*>(id); }
+std::uint32_t narrow(std::size_t n) noexcept { return static_cast<std::uint32_t>(n); }
 
 }  // namespace
 

@@ -18,12 +18,8 @@ ASHLAR_POOL_MAP(task_memory);
 
 }  // namespace
 
-void* pvPortMalloc(std::size_t size) {
-  return task_memory.allocate(size);
-}
-void vPortFree(void* block) {
-  task_memory.deallocate(block);
-}
+void* pvPortMalloc(std::size_t size) { return task_memory.allocate(size); }
+void vPortFree(void* block) { task_memory.deallocate(block); }
 std::size_t xPortGetFreeHeapSize() {
   const auto figures = task_memory.stats();
   return figures.capacity_bytes() - figures.bytes_in_use();

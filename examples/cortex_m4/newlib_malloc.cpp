@@ -20,22 +20,14 @@ ASHLAR_POOL_MAP(heap);
 extern "C" {
 struct _reent;  // NOLINT(bugprone-reserved-identifier): newlib's
 
-void* _malloc_r(_reent*, std::size_t size) noexcept {
-  return heap.allocate(size);
-}
-void _free_r(_reent*, void* p) noexcept {
-  heap.deallocate(p);
-}
-void* _realloc_r(_reent*, void* p, std::size_t size) noexcept {
-  return heap.reallocate(p, size);
-}
+void* _malloc_r(_reent*, std::size_t size) noexcept { return heap.allocate(size); }
+void _free_r(_reent*, void* p) noexcept { heap.deallocate(p); }
+void* _realloc_r(_reent*, void* p, std::size_t size) noexcept { return heap.reallocate(p, size); }
 void* _calloc_r(_reent*, std::size_t count, std::size_t size) noexcept {
   return heap.allocate_zeroed(count, size);
 }
 void* _memalign_r(_reent*, std::size_t alignment, std::size_t size) noexcept {
   return heap.allocate_aligned(alignment, size);
 }
-std::size_t _malloc_usable_size_r(_reent*, void* p) noexcept {
-  return heap.usable_size(p);
-}
+std::size_t _malloc_usable_size_r(_reent*, void* p) noexcept { return heap.usable_size(p); }
 }

@@ -86,9 +86,7 @@ void answer() noexcept {
 
 }  // namespace
 
-extern "C" void sys_tick_handler() noexcept {
-  milliseconds = milliseconds + 1;
-}
+extern "C" void sys_tick_handler() noexcept { milliseconds = milliseconds + 1; }
 extern "C" void pend_sv_handler() noexcept {
   received[received_count] = messages.create(message{received_count, {}});
   ++received_count;

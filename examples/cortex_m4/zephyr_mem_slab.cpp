@@ -36,9 +36,7 @@ int k_mem_slab_alloc(k_mem_slab* slab, void** mem, k_timeout_t) {
   *mem = of(slab).allocate();
   return *mem == nullptr ? -ENOMEM : 0;
 }
-void k_mem_slab_free(k_mem_slab* slab, void* mem) {
-  of(slab).deallocate(mem);
-}
+void k_mem_slab_free(k_mem_slab* slab, void* mem) { of(slab).deallocate(mem); }
 std::uint32_t k_mem_slab_num_used_get(k_mem_slab* slab) {
   return static_cast<std::uint32_t>(of(slab).stats().blocks_in_use);
 }

@@ -21,12 +21,8 @@ class Orc {
 };
 
 using Tribe = SizeBasedArena<Orc, Orc::NB_MAX>;
-void* Orc::operator new(std::size_t) {
-  return Tribe::get().allocate_one();
-}
-void Orc::operator delete(void* p) noexcept {
-  Tribe::get().deallocate_one(p);
-}
+void* Orc::operator new(std::size_t) { return Tribe::get().allocate_one(); }
+void Orc::operator delete(void* p) noexcept { Tribe::get().deallocate_one(p); }
 
 class MeanOrc : public Orc {
  public:

@@ -16,12 +16,8 @@ class Dummy {
 
 constinit ashlar::static_pool<Dummy, 1000> pool;
 
-Dummy* begin(int value) {
-  return pool.create(value);
-}
-void end(Dummy* d) {
-  pool.destroy(d);
-}
+Dummy* begin(int value) { return pool.create(value); }
+void end(Dummy* d) { pool.destroy(d); }
 
 }  // namespace
 

@@ -18,9 +18,7 @@ class Dummy {
 
 MemManager<Dummy> pool;
 
-Dummy* begin(int value) {
-  return new (pool) Dummy(value);
-}
+Dummy* begin(int value) { return new (pool) Dummy(value); }
 void end(Dummy* d) {
   d->~Dummy();
   Dummy::operator delete(d, pool);

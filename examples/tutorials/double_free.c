@@ -7,9 +7,7 @@ struct node {
   char name[24];
 };
 
-static void close_node(struct node* n) {
-  free(n);
-}
+static void close_node(struct node* n) { free(n); }
 
 int main(void) {
   struct node* n = malloc(sizeof(struct node));

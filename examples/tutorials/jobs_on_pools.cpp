@@ -12,9 +12,7 @@ struct job {
   int number;
 };
 
-static std::size_t text_bytes(int number) {
-  return number % 3 == 0 ? 100 : 40;
-}
+static std::size_t text_bytes(int number) { return number % 3 == 0 ? 100 : 40; }
 
 static job* submit(job* queue, int number) {
   void* const place = memory.allocate(sizeof(job));

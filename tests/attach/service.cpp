@@ -79,9 +79,7 @@ std::uint64_t fork_child(const char*) {
   return static_cast<std::uint64_t>(status);
 }
 
-std::uint64_t compute(const char*) {
-  return allocate(3);
-}
+std::uint64_t compute(const char*) { return allocate(3); }
 
 void repeat(work each, const char* plugin, std::uint64_t expected) {
   while (!stopping) {

@@ -36,12 +36,8 @@ static struct timespec after(clockid_t clock) {
   t.tv_sec += SECONDS;
   return t;
 }
-static int own_epoll(void) {
-  return epoll_create1(0);
-}
-static void take_signal(int signal) {
-  (void)signal;
-}
+static int own_epoll(void) { return epoll_create1(0); }
+static void take_signal(int signal) { (void)signal; }
 static void send_alarm(int flags) {
   const struct itimerval when = {{0, 0}, {SECONDS, 0}};
   struct sigaction how;
@@ -89,29 +85,19 @@ static size_t call_count;
   static long by_##called(void)
 
 /* ---- with a timeout ---- */
-CALL(nanosleep) {
-  return nanosleep(&span, NULL);
-}
-CALL(clock_nanosleep) {
-  return clock_nanosleep(CLOCK_MONOTONIC, 0, &span, NULL);
-}
+CALL(nanosleep) { return nanosleep(&span, NULL); }
+CALL(clock_nanosleep) { return clock_nanosleep(CLOCK_MONOTONIC, 0, &span, NULL); }
 CALL(absolute_sleep) {
   const struct timespec t = after(CLOCK_MONOTONIC);
   return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
-CALL(poll) {
-  return poll(NULL, 0, MS);
-}
-CALL(ppoll) {
-  return ppoll(NULL, 0, &span, NULL);
-}
+CALL(poll) { return poll(NULL, 0, MS); }
+CALL(ppoll) { return ppoll(NULL, 0, &span, NULL); }
 CALL(select) {
   struct timeval t = {SECONDS, 0};
   return select(0, NULL, NULL, NULL, &t);
 }
-CALL(pselect) {
-  return pselect(0, NULL, NULL, NULL, &span, NULL);
-}
+CALL(pselect) { return pselect(0, NULL, NULL, NULL, &span, NULL); }
 CALL(epoll_wait) {
   struct epoll_event got;
   return epoll_wait(own_epoll(), &got, 1, MS);
@@ -155,9 +141,7 @@ CALL(recv_timeout) {
     return -2;
   return recv(pair[0], &c, 1, 0);
 }
-CALL(accept_timeout) {
-  return accept(socket_with_timeout(), NULL, NULL);
-}
+CALL(accept_timeout) { return accept(socket_with_timeout(), NULL, NULL); }
 CALL(semtimedop) {
   struct sembuf wait = {0, -1, 0};
   const int set = semget(IPC_PRIVATE, 1, 0600);
@@ -223,9 +207,7 @@ CALL(flock) {
   return flock(mine, LOCK_EX);
 }
 static sem_t* shared;
-static void post(void) {
-  sem_post(shared);
-}
+static void post(void) { sem_post(shared); }
 CALL(sem_wait) {
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   sem_init(shared, 1, 0);

@@ -106,9 +106,7 @@ extern "C" void ashlar_fault(const fault& what) noexcept {
 }
 
 namespace {
-void give_spare() noexcept {
-  asking.deallocate(spare);
-}
+void give_spare() noexcept { asking.deallocate(spare); }
 }  // namespace
 
 int main() {

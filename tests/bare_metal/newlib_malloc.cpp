@@ -11,9 +11,7 @@ namespace {
 void* allocate(void*, void* size, void*) {
   return std::malloc(reinterpret_cast<std::size_t>(size));
 }
-void deallocate(void*, void* p, void*) {
-  std::free(p);
-}
+void deallocate(void*, void* p, void*) { std::free(p); }
 
 alignas(8) char heap[96 * 1024];
 std::size_t used = 0;

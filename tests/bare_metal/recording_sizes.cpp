@@ -33,9 +33,7 @@ struct device {
 
 }  // namespace
 
-extern "C" void ashlar_fault(const ashlar::fault&) noexcept {
-  stop();
-}
+extern "C" void ashlar_fault(const ashlar::fault&) noexcept { stop(); }
 
 constinit trace_recorder<device, no_lock, trace_limits{.frame_bytes = 512}> recorder;
 constinit static_pool<block, 32, recording::to<recorder>> recorded_pool_object;
@@ -44,22 +42,10 @@ constinit static_pool<block, 32> unrecorded_pool_object;
 static_assert(sizeof(recorded_pool_object) == sizeof(unrecorded_pool_object));
 
 extern "C" {
-void* recorded_allocate() noexcept {
-  return recorded_pool_object.allocate();
-}
-void recorded_deallocate(void* p) noexcept {
-  recorded_pool_object.deallocate(p);
-}
-void* unrecorded_allocate() noexcept {
-  return unrecorded_pool_object.allocate();
-}
-void unrecorded_deallocate(void* p) noexcept {
-  unrecorded_pool_object.deallocate(p);
-}
-bool recorder_begin() noexcept {
-  return recorder.begin("firmware");
-}
-bool recorder_end() noexcept {
-  return recorder.end();
-}
+void* recorded_allocate() noexcept { return recorded_pool_object.allocate(); }
+void recorded_deallocate(void* p) noexcept { recorded_pool_object.deallocate(p); }
+void* unrecorded_allocate() noexcept { return unrecorded_pool_object.allocate(); }
+void unrecorded_deallocate(void* p) noexcept { unrecorded_pool_object.deallocate(p); }
+bool recorder_begin() noexcept { return recorder.begin("firmware"); }
+bool recorder_end() noexcept { return recorder.end(); }
 }

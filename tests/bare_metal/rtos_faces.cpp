@@ -77,9 +77,7 @@ void zephyr() noexcept {
 
 }  // namespace
 
-extern "C" void ashlar_fault(const ashlar::fault&) noexcept {
-  board::exit(100);
-}
+extern "C" void ashlar_fault(const ashlar::fault&) noexcept { board::exit(100); }
 
 int main() {
   freertos();

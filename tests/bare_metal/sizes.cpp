@@ -22,20 +22,14 @@ inline constexpr std::size_t capacity = 32;
 
 }  // namespace
 
-extern "C" void ashlar_fault(const ashlar::fault&) noexcept {
-  stop();
-}
+extern "C" void ashlar_fault(const ashlar::fault&) noexcept { stop(); }
 
 // pool(<name>, <bytes beside its blocks>, <type>...): the pool, its functions, and the law of its size.
-#define POOL(name, state_bytes, ...)                                              \
-  constinit __VA_ARGS__ name##_pool;                                              \
-  static_assert(sizeof(name##_pool) == capacity * sizeof(block) + (state_bytes)); \
-  extern "C" void* name##_allocate() noexcept {                                   \
-    return name##_pool.allocate();                                                \
-  }                                                                               \
-  extern "C" void name##_deallocate(void* p) noexcept {                           \
-    name##_pool.deallocate(p);                                                    \
-  }                                                                               \
+#define POOL(name, state_bytes, ...)                                                 \
+  constinit __VA_ARGS__ name##_pool;                                                 \
+  static_assert(sizeof(name##_pool) == capacity * sizeof(block) + (state_bytes));    \
+  extern "C" void* name##_allocate() noexcept { return name##_pool.allocate(); }     \
+  extern "C" void name##_deallocate(void* p) noexcept { name##_pool.deallocate(p); } \
   static_assert(true)
 
 inline constexpr std::size_t word = sizeof(std::uint32_t);

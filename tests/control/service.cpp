@@ -53,9 +53,7 @@ int control(const char* where) {
 
 std::vector<void*> kept;
 bool has_ended = false;
-[[gnu::destructor]] void end() {
-  has_ended = true;
-}
+[[gnu::destructor]] void end() { has_ended = true; }
 
 /// Effects: blocks of several sizes, which a cold cache misses, and one that no cache serves.
 void allocate_some() {
@@ -75,9 +73,7 @@ void keep(std::size_t count, std::size_t size) {
   }
 }
 
-void die_with_parent() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
+void die_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 void fork_child() {
   const pid_t child = ::fork();

@@ -22,12 +22,8 @@ void* its_malloc(void) {
   memcpy(&address, &found, sizeof address); /* ISO C has no conversion */
   return address;
 }
-void* make_block(size_t size) {
-  return malloc(size);
-}
-void take_block(void* block) {
-  free(block);
-}
+void* make_block(size_t size) { return malloc(size); }
+void take_block(void* block) { free(block); }
 #elif defined(CALLER)
 void* open_module_by_name(int flags) {
   void* volatile library = dlopen("libdropin_deepbind_module.so", flags);

@@ -8,9 +8,7 @@ static int is_aligned(const void* block, size_t alignment) {
   return (uintptr_t)block % alignment == 0;
 }
 
-static void fill(void* block, size_t size) {
-  memset(block, 0x5c, size);
-}
+static void fill(void* block, size_t size) { memset(block, 0x5c, size); }
 
 static void basic(void) {
   void* block = malloc(100);

@@ -12,9 +12,7 @@ static int aligned_alloc_rounds_up(void) {
   REQUIRE(sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) == 2);
   return major == 2 && minor < 38;
 }
-static int is_power_of_two(size_t n) {
-  return n != 0 && (n & (n - 1)) == 0;
-}
+static int is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 /* Returns: the alignment that a request gets at least: the next power of two, and 16. */
 static size_t next_power_of_two(size_t n) {
   size_t power = 16;
@@ -164,9 +162,7 @@ static uint64_t draw(void) {
   state ^= state << 17;
   return state;
 }
-static size_t below(size_t n) {
-  return (size_t)(draw() % n);
-}
+static size_t below(size_t n) { return (size_t)(draw() % n); }
 
 static size_t draw_size(void) {
   static const size_t absurd[] = {SIZE_MAX, PTRDIFF_MAX, (size_t)1 << 62, (size_t)1 << 56};

@@ -25,9 +25,7 @@ void* hidden(void* p) {
   void* volatile unknown = p;
   return unknown;
 }
-char* beyond(void* p, std::size_t bytes) {
-  return static_cast<char*>(p) + bytes;
-}
+char* beyond(void* p, std::size_t bytes) { return static_cast<char*>(p) + bytes; }
 
 /// The drop-in library is not linked: its function is looked up.
 int on_fault(int action, ashlar_fault_callback callback) {
@@ -259,8 +257,6 @@ MODE(full) {
   return whole();
 }
 
-MODE(none) {
-  return whole();
-}
+MODE(none) { return whole(); }
 
 }  // namespace

@@ -41,9 +41,7 @@ struct row {
   uint32_t value;
 };
 
-static uint32_t place_of(uint32_t key) {
-  return key * 2654435761u >> 13;
-}
+static uint32_t place_of(uint32_t key) { return key * 2654435761u >> 13; }
 
 PROGRAM(clean_hash_join) {
   struct row* const left = malloc(rows * sizeof *left);

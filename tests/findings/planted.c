@@ -70,9 +70,7 @@ static char* text_of[rows];
 static char* label_of[labels];
 
 static void read_row(int i) __attribute__((noinline));
-static void read_row(int i) {
-  text_of[i] = copy_of("a row of a table", 120 + (size_t)i % 10 * 32);
-}
+static void read_row(int i) { text_of[i] = copy_of("a row of a table", 120 + (size_t)i % 10 * 32); }
 
 static void add_label(int i) __attribute__((noinline));
 static void add_label(int i) {

@@ -351,7 +351,5 @@ void ashlar_report(const ashlar::fault& what) noexcept {
   if (what.kind == fault_kind::leak) ++leaks_reported;
 }
 
-int image_main() {
-  return run();
-}
+int image_main() { return run(); }
 }

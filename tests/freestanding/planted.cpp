@@ -3,6 +3,4 @@
 #include <cstdlib>
 #include <new>
 
-void* ashlar_test_planted(std::size_t n) {
-  return n > 100 ? std::malloc(n) : ::operator new(n);
-}
+void* ashlar_test_planted(std::size_t n) { return n > 100 ? std::malloc(n) : ::operator new(n); }

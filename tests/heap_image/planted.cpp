@@ -35,23 +35,15 @@ namespace {
 void* take(std::size_t size, std::size_t alignment) {
   return alignment != 0 ? xaligned_alloc(alignment, size) : xmalloc(size);
 }
-void give(void* block) {
-  xfree(block);
-}
-void* resize(void* block, std::size_t size) {
-  return xrealloc(block, size);
-}
+void give(void* block) { xfree(block); }
+void* resize(void* block, std::size_t size) { return xrealloc(block, size); }
 #else
 void* take(std::size_t size, std::size_t alignment) {
   return alignment != 0 ? std::aligned_alloc(alignment, (size + alignment - 1) & -alignment)
                         : std::malloc(size);
 }
-void give(void* block) {
-  std::free(block);
-}
-void* resize(void* block, std::size_t size) {
-  return std::realloc(block, size);
-}
+void give(void* block) { std::free(block); }
+void* resize(void* block, std::size_t size) { return std::realloc(block, size); }
 #endif
 
 struct held {
@@ -207,9 +199,7 @@ void keep_and_lose() {
   }
 }
 
-[[gnu::noinline]] void free_early(void* block) {
-  std::free(block);
-}
+[[gnu::noinline]] void free_early(void* block) { std::free(block); }
 constexpr std::size_t mib = std::size_t{1} << 20;
 char* map(std::size_t bytes, int flags, int written) {
   void* const at =
@@ -238,9 +228,7 @@ void have_all_parts() {
   pthread_barrier_wait(&done);
 }
 /// One block in fifty stays of many.
-[[gnu::noinline]] void* take_what_stays() {
-  return std::memset(std::malloc(200), 1, 200);
-}
+[[gnu::noinline]] void* take_what_stays() { return std::memset(std::malloc(200), 1, 200); }
 void leave_pinned_pages() {
   static void* passing[100'000];
   std::size_t count = 0;

@@ -23,9 +23,7 @@ extern "C" void ashlar_fault(const ashlar::fault& what) noexcept {
   std::fprintf(stderr, "%s: %s\n", what.call, ashlar::describe(what.kind));
   std::abort();
 }
-extern "C" void ashlar_misuse(const ashlar::fault& what) noexcept {
-  ashlar_fault(what);
-}
+extern "C" void ashlar_misuse(const ashlar::fault& what) noexcept { ashlar_fault(what); }
 extern "C" void ashlar_report(const ashlar::fault&) noexcept {}
 
 namespace ashlar::detail {

@@ -121,9 +121,7 @@ void large_block(world& w) {
   t.end();
 }
 
-TEST(Heap, TwoThreadsStartItTogether) {
-  expect_sound(two_blocks, two_blocks, before::nothing);
-}
+TEST(Heap, TwoThreadsStartItTogether) { expect_sound(two_blocks, two_blocks, before::nothing); }
 TEST(Heap, ABlockIsFreedByAnotherThreadWhileOneIsTaken) {
   expect_sound(
       two_blocks,

@@ -95,9 +95,7 @@ TEST(OsMutex, TwoThreadsInEveryOrder) {
   expect_sound<ashlar::os::mutex>(2, false, 2);
   expect_sound<ashlar::os::mutex>(2, true, 2);
 }
-TEST(OsMutex, ThreeThreads) {
-  expect_sound<ashlar::os::mutex>(1, false, 3, {.preemptions = 4});
-}
+TEST(OsMutex, ThreeThreads) { expect_sound<ashlar::os::mutex>(1, false, 3, {.preemptions = 4}); }
 
 /// A process that begins with thread 0 alone. It starts the others in its first round, after `starts_after` steps: before
 /// it takes the lock, while it holds it, or after it gave it back.

@@ -19,9 +19,7 @@ constexpr std::size_t stack_bytes = 256 * 1024;
 constexpr std::size_t most_accesses = 20'000;
 using thread_set = unsigned;  // one bit a thread
 
-constexpr thread_set only(unsigned thread) {
-  return 1U << thread;
-}
+constexpr thread_set only(unsigned thread) { return 1U << thread; }
 
 struct pending_access {
   const void* place = nullptr;  // null: a thread's beginning, which touches nothing
@@ -306,9 +304,7 @@ class scheduler {
 
 scheduler* current = nullptr;
 
-[[nodiscard]] bool scheduled() noexcept {
-  return current != nullptr && current->running();
-}
+[[nodiscard]] bool scheduled() noexcept { return current != nullptr && current->running(); }
 
 void scheduler::begin_fiber() {
   current->program_.thread(current->now_);
@@ -346,21 +342,11 @@ void wake_one(const void* place) noexcept {
 void plain_access(const void* place, access kind) noexcept {
   if (scheduled()) current->plain_access(place, kind);
 }
-void fail(const std::string& what) noexcept {
-  current->fail(what);
-}
-bool in_thread() noexcept {
-  return scheduled();
-}
-unsigned self() noexcept {
-  return current->self();
-}
-std::uint64_t execution() noexcept {
-  return executions_begun;
-}
-void end_thread() noexcept {
-  current->end_thread();
-}
+void fail(const std::string& what) noexcept { current->fail(what); }
+bool in_thread() noexcept { return scheduled(); }
+unsigned self() noexcept { return current->self(); }
+std::uint64_t execution() noexcept { return executions_begun; }
+void end_thread() noexcept { current->end_thread(); }
 
 outcome explore(unsigned threads, const program& p, const limits& bounds) {
   REQUIRE(threads >= 1 && threads <= most_threads && current == nullptr);

@@ -186,9 +186,7 @@ MODE(limit_below) {
   return 0;
 }
 
-std::size_t locked_bytes() {
-  return support::figure_in("/proc/self/status", "VmLck:") * 1024;
-}
+std::size_t locked_bytes() { return support::figure_in("/proc/self/status", "VmLck:") * 1024; }
 
 /// Effects: this process, without the right to more, may lock `bytes`. Returns: null, or why not.
 const char* lock_no_more_than(std::size_t bytes) {
@@ -427,11 +425,7 @@ int without_mprotect(int error) {
     return support::skipped("no system call filter can be set here");
   return use_without_mprotect();
 }
-MODE(mprotect_eperm) {
-  return without_mprotect(EPERM);
-}
-MODE(mprotect_enosys) {
-  return without_mprotect(ENOSYS);
-}
+MODE(mprotect_eperm) { return without_mprotect(EPERM); }
+MODE(mprotect_enosys) { return without_mprotect(ENOSYS); }
 
 }  // namespace

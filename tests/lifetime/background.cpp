@@ -82,9 +82,7 @@ void free_rest() {
 }
 /// Whether most of what was loaded has gone since the process had `full` bytes. The survivors hold a page each, so a
 /// seventh of all stays at most, and what a cache holds.
-bool has_gone_since(std::size_t full) {
-  return support::resident_bytes() + load / 2 < full;
-}
+bool has_gone_since(std::size_t full) { return support::resident_bytes() + load / 2 < full; }
 
 void wait_for_memory_to_go(std::size_t full) {
   // Sanitizers keep freed pages of their own; there the thread's work is all that counts.

@@ -13,9 +13,7 @@ void early_library(void);
 
 static void* volatile block;
 
-static void prepare(void) {
-  block = malloc(100000);
-}
+static void prepare(void) { block = malloc(100000); }
 static void after(void) {
   free(block);
   free(malloc(50));

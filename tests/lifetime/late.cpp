@@ -20,34 +20,18 @@ constexpr std::size_t block_bytes = 100;
 void* of_main;    // a block that the thread may free
 void* of_thread;  // a block that the thread leaves
 
-void frees() {
-  face::release(of_main);
-}
+void frees() { face::release(of_main); }
 void frees_many() {  // so many that it seems to be a thread that goes on
   frees();
   for (int i = 0; i < 200; ++i) face::release(face::allocate(block_bytes));
 }
-void allocates() {
-  of_thread = face::allocate(block_bytes);
-}
-void pairs() {
-  face::release(face::allocate(block_bytes));
-}
-void clears() {
-  of_thread = face::allocate_zeroed(10, 10);
-}
-void resizes() {
-  of_thread = face::reallocate(of_main, 50 * block_bytes);
-}
-void takes_large() {
-  of_thread = face::allocate(1 << 20);
-}
-void takes_aligned() {
-  of_thread = face::allocate_aligned(256, block_bytes);
-}
-void asks() {
-  REQUIRE(face::usable_size(of_main) >= block_bytes);
-}
+void allocates() { of_thread = face::allocate(block_bytes); }
+void pairs() { face::release(face::allocate(block_bytes)); }
+void clears() { of_thread = face::allocate_zeroed(10, 10); }
+void resizes() { of_thread = face::reallocate(of_main, 50 * block_bytes); }
+void takes_large() { of_thread = face::allocate(1 << 20); }
+void takes_aligned() { of_thread = face::allocate_aligned(256, block_bytes); }
+void asks() { REQUIRE(face::usable_size(of_main) >= block_bytes); }
 
 #ifndef ASHLAR_FACE_DROP_IN
 ashlar::heap<>* instance;
@@ -57,9 +41,7 @@ void uses_instance() {
   REQUIRE(p != nullptr);
   instance->deallocate(p, block_bytes);
 }
-void frees_to_instance() {
-  instance->deallocate(of_instance, block_bytes);
-}
+void frees_to_instance() { instance->deallocate(of_instance, block_bytes); }
 #endif
 
 struct use {
@@ -106,9 +88,7 @@ void* ends_with_object(void*) {
   static_cast<void>(&one);
   return nullptr;
 }
-extern "C" void act_at_cleanup(void*) {
-  act();
-}
+extern "C" void act_at_cleanup(void*) { act(); }
 void* is_cancelled(void*) {
   pthread_cleanup_push(act_at_cleanup, nullptr);
   is_done = true;

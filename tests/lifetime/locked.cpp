@@ -9,9 +9,7 @@ namespace {
 constexpr std::size_t load = 16 * mebibyte;
 
 /// What the system said to mlockall: 0, or errno.
-int lock_everything(int what) {
-  return ::mlockall(what) == 0 ? 0 : errno;
-}
+int lock_everything(int what) { return ::mlockall(what) == 0 ? 0 : errno; }
 
 void use_and_give_back() {
   const std::size_t before = support::resident_bytes();

@@ -8,6 +8,4 @@ namespace {
 constexpr plugin_face own = {xmalloc, xfree, ashlar_trim};
 }
 
-const plugin_face* plugin() {
-  return &own;
-}
+const plugin_face* plugin() { return &own; }

@@ -17,9 +17,7 @@ namespace {
 
 using namespace malloc_calls;
 
-void begin_case(const char* name) {
-  std::fprintf(stderr, "case %s\n", name);
-}
+void begin_case(const char* name) { std::fprintf(stderr, "case %s\n", name); }
 
 /// One function for each case: memcheck tells two errors at one place only once.
 volatile char seen;

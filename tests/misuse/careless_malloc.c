@@ -12,9 +12,7 @@ void* malloc(size_t size) {
   used += (size + 15) / 16 * 16;
   return used <= sizeof memory ? p : NULL;
 }
-void free(void* p) {
-  (void)p;
-}
+void free(void* p) { (void)p; }
 void* calloc(size_t count, size_t size) {
   return malloc(count * size);  // the memory is zero: no block was in use before
 }
@@ -24,9 +22,7 @@ void* realloc(void* p, size_t size) {
   if (p != NULL && q != NULL) memmove(q, p, size < room ? size : room);
   return q;
 }
-void* reallocarray(void* p, size_t count, size_t size) {
-  return realloc(p, count * size);
-}
+void* reallocarray(void* p, size_t count, size_t size) { return realloc(p, count * size); }
 void* aligned_alloc(size_t alignment, size_t size) {
   used = (used + alignment - 1) / alignment * alignment;
   return malloc(size);

@@ -37,12 +37,8 @@ void say(const char* label, const char* text, const void* address) {
                                                 (unsigned long long)(uintptr_t)address);
   if (write(STDOUT_FILENO, line, (size_t)length) != length) _exit(3);
 }
-void next(const void* address) {
-  say("next", "", address);
-}
-void back(void) {
-  say("back", "", NULL);
-}
+void next(const void* address) { say("next", "", address); }
+void back(void) { say("back", "", NULL); }
 void broken(const char* why) {
   say("broken", why, NULL);
   _exit(3);
@@ -64,9 +60,7 @@ static size_t marked(const struct owner* o) {
 static byte* mark(const struct owner* o, size_t i) {
   return o->begin + (o->size > 2 * end_bytes && i >= end_bytes ? o->size - 2 * end_bytes + i : i);
 }
-static byte pattern(const struct owner* o, size_t i) {
-  return (byte)(i * 7 + o->seed * 13u + 1);
-}
+static byte pattern(const struct owner* o, size_t i) { return (byte)(i * 7 + o->seed * 13u + 1); }
 
 struct owner* owner_of(const void* p) {
   for (struct owner* o = owners; o != owners + owners_max; ++o)
@@ -117,9 +111,7 @@ byte* blocks[blocks_before];
 byte* lower;
 byte* upper;
 
-static size_t blocks_after(void) {
-  return size > 65536 ? 16 : 64;
-}
+static size_t blocks_after(void) { return size > 65536 ? 16 : 64; }
 
 byte* obtain(void) {
   byte* const p = of->allocate(size);
@@ -149,9 +141,7 @@ static void begin(void) {
   upper = sorted[best + 1];
 }
 
-byte* last(void) {
-  return blocks[blocks_before - 1];
-}
+byte* last(void) { return blocks[blocks_before - 1]; }
 
 static void settle(void) {
   verify();
@@ -319,9 +309,7 @@ FAULT_IS(underflow_16, underflow(16))
 // ---- use after free -----------------------------------------------------------------------------
 
 enum { looked_at_max = 128 };
-size_t looked_at(void) {
-  return size < looked_at_max ? size : looked_at_max;
-}
+size_t looked_at(void) { return size < looked_at_max ? size : looked_at_max; }
 
 // The secret depends on the address alone, so it is known again in whatever block it turns up.
 static byte secret(const byte* at) {

@@ -98,8 +98,6 @@ extern struct fault* faults;
   }                                                            \
   static void name(void)
 #define FAULT_IS(name, ...) \
-  FAULT(name) {             \
-    __VA_ARGS__;            \
-  }
+  FAULT(name) { __VA_ARGS__; }
 
 #endif

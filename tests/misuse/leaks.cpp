@@ -15,9 +15,7 @@ extern "C" {
 [[gnu::noinline]] void hold_five() {
   for (int i = 0; i < five; ++i) held[i] = std::malloc(100);
 }
-[[gnu::noinline]] void hold_one() {
-  held[5] = ::operator new(40);
-}
+[[gnu::noinline]] void hold_one() { held[5] = ::operator new(40); }
 [[gnu::noinline]] void hold_none() {
   for (std::size_t size = 1; size < 1000; ++size) std::free(std::malloc(size));
 }

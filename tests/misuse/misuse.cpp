@@ -26,9 +26,7 @@ void* about_to_misuse(void* address) {
   return hidden;
 }
 
-void* beyond(void* address, std::size_t bytes) {
-  return static_cast<char*>(address) + bytes;
-}
+void* beyond(void* address, std::size_t bytes) { return static_cast<char*>(address) + bytes; }
 
 /// Frees more blocks of the size than a cache holds, so that what was freed before is pushed out.
 void push_out(std::size_t size) {
@@ -42,9 +40,7 @@ int not_detected() {
   return 0;
 }
 // For a misuse that the call itself has to see: nothing follows but an end at once.
-[[noreturn]] void end_at_once() {
-  ::_exit(not_detected());
-}
+[[noreturn]] void end_at_once() { ::_exit(not_detected()); }
 
 #define MISUSE(name, ...)  \
   MODE(name) {             \
@@ -54,14 +50,10 @@ int not_detected() {
 
 // ---- what is no block, or no block's begin
 
-void* address(std::uintptr_t number) {
-  return reinterpret_cast<void*>(number);
-}
+void* address(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
 constexpr auto nowhere = static_cast<std::uintptr_t>(0xdeadbeefdead0);
 
-void free_of(void* p) {
-  face::release(about_to_misuse(p));
-}
+void free_of(void* p) { face::release(about_to_misuse(p)); }
 void free_inside(std::size_t size, std::size_t offset) {
   free_of(beyond(face::allocate(size), offset));
 }
@@ -157,9 +149,7 @@ int usable_size_of(void* p) {
 }
 
 #define ENDS_WITH(name, ...) \
-  MODE(name) {               \
-    return __VA_ARGS__;      \
-  }
+  MODE(name) { return __VA_ARGS__; }
 ENDS_WITH(realloc_static, realloc_of(static_bytes, 1'000))
 ENDS_WITH(realloc_wild, realloc_of(address(nowhere), 9))
 ENDS_WITH(realloc_interior, realloc_of(beyond(face::allocate(64), 16), 30'000))

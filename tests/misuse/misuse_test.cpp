@@ -157,9 +157,7 @@ INSTANTIATE_TEST_SUITE_P(EveryFace, Misuse,
                                   std::get<0>(tested.param).name;
                          });
 
-TEST(Misuses, AreListedByTheProgram) {
-  EXPECT_EQ(misuses().size(), 33u);
-}
+TEST(Misuses, AreListedByTheProgram) { EXPECT_EQ(misuses().size(), 33u); }
 
 class CorrectUse : public testing::TestWithParam<face> {};
 

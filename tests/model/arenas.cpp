@@ -1,5 +1,3 @@
 #include <tests/model/arenas.hpp>
 
-std::vector<model::kind> model::arena_kinds() {
-  return arenas::all();
-}
+std::vector<model::kind> model::arena_kinds() { return arenas::all(); }

@@ -105,9 +105,7 @@ void tell_and_die(int signal) {
 
 /// Set where somebody asks for an end: what was done until then is audited and reported.
 std::atomic<bool>* stop_asked = nullptr;
-void ask_to_stop(int) {
-  stop_asked->store(true, std::memory_order_relaxed);
-}
+void ask_to_stop(int) { stop_asked->store(true, std::memory_order_relaxed); }
 
 class run {
  public:

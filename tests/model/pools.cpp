@@ -1,5 +1,3 @@
 #include <tests/model/pools.hpp>
 
-std::vector<model::kind> model::pool_kinds() {
-  return pools::all();
-}
+std::vector<model::kind> model::pool_kinds() { return pools::all(); }

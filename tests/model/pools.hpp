@@ -112,9 +112,7 @@ struct plain_room {
   static void check() {}
 };
 
-inline block_layout layout(draw& d) {
-  return {1 + d.below(300), std::size_t{1} << d.below(7)};
-}
+inline block_layout layout(draw& d) { return {1 + d.below(300), std::size_t{1} << d.below(7)}; }
 
 template <class... Policies>
 struct in_storage : plain_room<in_storage<Policies...>> {

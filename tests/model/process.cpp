@@ -140,8 +140,6 @@ class process_face {
 
 }  // namespace
 
-std::vector<kind> process_kinds() {
-  return {kind_of<process_face>("process", 40, true, true)};
-}
+std::vector<kind> process_kinds() { return {kind_of<process_face>("process", 40, true, true)}; }
 
 }  // namespace model

@@ -31,9 +31,7 @@
 // Law: a block's pattern is a function of its key, and no two blocks have one key.
 namespace model {
 
-inline std::byte* bytes_of(const block& b) {
-  return static_cast<std::byte*>(b.address);
-}
+inline std::byte* bytes_of(const block& b) { return static_cast<std::byte*>(b.address); }
 
 using support::taken_bytes;
 
@@ -89,9 +87,7 @@ inline void verify(const block& b, const void* where, std::size_t kept) {
   const lines all(b);
   for (std::size_t i = 0; i < all.count(); ++i) verify_line(b, all, i, where, kept);
 }
-inline void verify(const block& b) {
-  verify(b, b.address, b.usable);
-}
+inline void verify(const block& b) { verify(b, b.address, b.usable); }
 /// The same for one of its lines.
 inline void verify_stripe(const block& b, std::size_t which) {
   const lines all(b);
@@ -222,9 +218,7 @@ inline style choose_style(draw d) {
 }
 
 /// What a source may give, which has an end at times.
-inline std::size_t bytes_allowed(draw d) {
-  return d.one_in(3) ? d.below(1 << 17) : SIZE_MAX;
-}
+inline std::size_t bytes_allowed(draw d) { return d.one_in(3) ? d.below(1 << 17) : SIZE_MAX; }
 
 template <class Face>
 class subject_of final : public subject {

@@ -18,9 +18,7 @@ static_arena<1000> memory;
 static_pool_ptr<things> handle;
 
 #if MISUSE == 1  // says: no match for|no viable overloaded
-void f() {
-  handle = make_static<others>();
-}
+void f() { handle = make_static<others>(); }
 #elif MISUSE == 2   // says: neither const nor volatile
 allocator<const int> wrong;
 #elif MISUSE == 3   // says: no matching function|no matching constructor

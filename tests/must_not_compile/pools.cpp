@@ -48,9 +48,7 @@ static_pool<thing, 4, lock_free<>, check::full<>> pool;
 #elif MISUSE == 8   // says: no matching (function|constructor)
 fixed_pool<> pool(block_layout{}, heap_pool{4});
 #elif MISUSE == 9   // says: cannot convert|no viable conversion|cannot initialize
-void f() {
-  things.destroy(static_cast<long*>(nullptr));
-}
+void f() { things.destroy(static_cast<long*>(nullptr)); }
 #elif MISUSE == 10  // says: go from small to large
 static_pool_set<blocks<32, 1>, blocks<16, 1>> set;
 #elif MISUSE == 11  // says: go from small to large

@@ -8,14 +8,10 @@ static void keep(const char* text) {
   use_heap((unsigned)count, 200);
   texts[count++] = strdup(text);
 }
-static void preinit(int c, char** v, char** e) {
-  keep("preinit_array");
-}
+static void preinit(int c, char** v, char** e) { keep("preinit_array"); }
 __attribute__((section(".preinit_array"), used)) static void (*const in_preinit)(int, char**,
                                                                                  char**) = preinit;
-__attribute__((constructor(101))) static void earliest(void) {
-  keep("constructor 101");
-}
+__attribute__((constructor(101))) static void earliest(void) { keep("constructor 101"); }
 static void* body(void* p) {
   use_heap(5, 200);
   return strdup("a thread before main");

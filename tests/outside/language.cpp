@@ -154,9 +154,7 @@ static void run_by_hand_on(char* stack, size_t above, uintptr_t garbage) {
       : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "memory", "cc");
 }
 #else
-static void run_by_hand_on(char* stack, size_t, uintptr_t) {
-  run_context_on(stack);
-}
+static void run_by_hand_on(char* stack, size_t, uintptr_t) { run_context_on(stack); }
 #endif
 
 static void all_ways(char* stack, char* gone) {
@@ -201,9 +199,7 @@ static void on_heap_and_static() {
   run_by_hand_on(fixed, 64, 1);
 }
 
-static void handle(int) {
-  use_heap(3);
-}
+static void handle(int) { use_heap(3); }
 static void on_signal_stack() {
   for (int round = 0; round < 3; ++round) {
     char* const stack = map_stack(nullptr);

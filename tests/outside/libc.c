@@ -2,9 +2,7 @@
 #include "outside.h"
 
 // functions_of_libc_that_hand_out_blocks: Functions of the C library that hand out blocks for the caller to free, that take blocks of the caller, or that free what other functions of theirs took.
-static int compare(const void* a, const void* b) {
-  return strcmp((const char*)a, (const char*)b);
-}
+static int compare(const void* a, const void* b) { return strcmp((const char*)a, (const char*)b); }
 static int visited;
 static int visit(const char* name, const struct stat* s, int kind, struct FTW* w) {
   return visited += 1, 0;

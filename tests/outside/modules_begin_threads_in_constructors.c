@@ -25,9 +25,7 @@ __attribute__((destructor)) static void end(void) {
   pthread_key_delete(key);
   use_heap(4, 100);
 }
-char* look(void) {
-  return strdup((char*)text);
-}
+char* look(void) { return strdup((char*)text); }
 #else
 int main(void) {
   for (int i = 0; i < 15; ++i) {

@@ -8,27 +8,13 @@
 #ifdef MODULE
 // The library's own calls go here, whoever comes first in the order of the loader.
 __asm__(".protected _Znwm, _Znam, _ZdlPv, _ZdlPvm, _ZdaPv");
-void* operator new(std::size_t n) {
-  return std::malloc(n);
-}
-void* operator new[](std::size_t n) {
-  return std::malloc(n);
-}
-void operator delete(void* p) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-  std::free(p);
-}
-void operator delete[](void* p) noexcept {
-  std::free(p);
-}
-extern "C" int* make(int n) {
-  return n < 0 ? new int[100] : new int(n);
-}
-extern "C" void take(int* p) {
-  delete p;
-}
+void* operator new(std::size_t n) { return std::malloc(n); }
+void* operator new[](std::size_t n) { return std::malloc(n); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+extern "C" int* make(int n) { return n < 0 ? new int[100] : new int(n); }
+extern "C" void take(int* p) { delete p; }
 #else
 int main() {
   void* const module = dlopen(MODULE_FILE, RTLD_NOW);

@@ -179,9 +179,7 @@ static void* busy(void* p) {
   use_heap((unsigned)(size_t)p, 300);
   return malloc(50);
 }
-static void at_end(void) {
-  free(realloc(malloc(100), 90000));
-}
+static void at_end(void) { free(realloc(malloc(100), 90000)); }
 
 static int generations_of_forks(void) {
   atexit(at_end);

@@ -1,9 +1,7 @@
 // A program is started in a sandbox that refuses, with EPERM, what a container may refuse to each of its processes.
 #include "sandbox.h"
 
-static void* in_thread(void* p) {
-  return sandbox_use_heap(3) == 0 ? p : NULL;
-}
+static void* in_thread(void* p) { return sandbox_use_heap(3) == 0 ? p : NULL; }
 
 int main(int argc, char** argv) {
   if (argc > 1) {

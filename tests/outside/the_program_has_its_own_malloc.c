@@ -12,15 +12,11 @@ static void* carve(size_t alignment, size_t size) {
   ((size_t*)block)[-1] = size;
   return block;
 }
-void* malloc(size_t size) {
-  return carve(16, size);
-}
+void* malloc(size_t size) { return carve(16, size); }
 void free(void* block) {
   if (block != NULL && ((char*)block < pool || (char*)block >= pool + sizeof pool)) abort();
 }
-void* calloc(size_t count, size_t size) {
-  return carve(16, count * size);
-}
+void* calloc(size_t count, size_t size) { return carve(16, count * size); }
 void* realloc(void* block, size_t size) {
   void* moved = carve(16, size);
   if (block == NULL || moved == NULL) return moved;
@@ -30,21 +26,13 @@ void* realloc(void* block, size_t size) {
 void* memalign(size_t alignment, size_t size) {
   return carve(alignment < 16 ? 16 : alignment, size);
 }
-void* aligned_alloc(size_t alignment, size_t size) {
-  return memalign(alignment, size);
-}
+void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
 int posix_memalign(void** block, size_t alignment, size_t size) {
   return (*block = memalign(alignment, size)) != NULL ? 0 : ENOMEM;
 }
-void* valloc(size_t size) {
-  return memalign(4096, size);
-}
-void* pvalloc(size_t size) {
-  return memalign(4096, size);
-}
-size_t malloc_usable_size(void* block) {
-  return block != NULL ? ((size_t*)block)[-1] : 0;
-}
+void* valloc(size_t size) { return memalign(4096, size); }
+void* pvalloc(size_t size) { return memalign(4096, size); }
+size_t malloc_usable_size(void* block) { return block != NULL ? ((size_t*)block)[-1] : 0; }
 
 static int foreign;
 static void* body(void* p) {

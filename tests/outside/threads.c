@@ -58,9 +58,7 @@ static void* begin_and_end(void* p) {
   }
   return p;
 }
-static void handler(void) {
-  use_heap(7, 300);
-}
+static void handler(void) { use_heap(7, 300); }
 static void handler_with_status(int status, void* p) {
   use_heap((unsigned)status, 300);
   free(p);

@@ -27,13 +27,11 @@ struct of_64 {
   unsigned char bytes[64];
 };
 
-#define CALLS(name, ...)                                                    \
-  extern "C" [[gnu::no_icf]] void* name##_allocate(__VA_ARGS__& pool) {     \
-    return pool.try_allocate();                                             \
-  }                                                                         \
-  extern "C" [[gnu::no_icf]] void name##_free(__VA_ARGS__& pool, void* p) { \
-    pool.deallocate(p);                                                     \
-  }
+#define CALLS(name, ...)                                                \
+  extern "C" [[gnu::no_icf]] void* name##_allocate(__VA_ARGS__& pool) { \
+    return pool.try_allocate();                                         \
+  }                                                                     \
+  extern "C" [[gnu::no_icf]] void name##_free(__VA_ARGS__& pool, void* p) { pool.deallocate(p); }
 #define CALLS_BY_CHECK(name, pool, ...)                              \
   CALLS(name##_none, pool<__VA_ARGS__, check::none, counting::none>) \
   CALLS(name##_cheap, pool<__VA_ARGS__, check::cheap, counting::none>)
@@ -44,12 +42,8 @@ CALLS_BY_CHECK(object_48, object_pool, of_48)
 CALLS_BY_CHECK(growing_48, object_pool, of_48, far_source)
 CALLS_BY_CHECK(fixed, fixed_pool, named<"any size">)
 
-#define ALLOCATOR_CALLS(name, ...)                        \
-  extern "C" [[gnu::no_icf]] void* name##_allocate() {    \
-    return __VA_ARGS__().allocate(1);                     \
-  }                                                       \
-  extern "C" [[gnu::no_icf]] void name##_free(of_48* p) { \
-    __VA_ARGS__().deallocate(p, 1);                       \
-  }
+#define ALLOCATOR_CALLS(name, ...)                                                         \
+  extern "C" [[gnu::no_icf]] void* name##_allocate() { return __VA_ARGS__().allocate(1); } \
+  extern "C" [[gnu::no_icf]] void name##_free(of_48* p) { __VA_ARGS__().deallocate(p, 1); }
 ALLOCATOR_CALLS(allocator_none, allocator<of_48, check::none>)
 ALLOCATOR_CALLS(allocator_cheap, allocator<of_48, check::cheap>)

@@ -70,9 +70,7 @@ read_trace ended(Recorder& recorder) {
   return all;
 }
 
-const void* at(std::uintptr_t address) {
-  return reinterpret_cast<const void*>(address);
-}
+const void* at(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
 const recorded_pool first_pool{at(0x20000010), "first"};
 const recorded_pool second_pool{at(0x20000400), "second"};
 const recorded_pool third_pool{at(0x20000800), nullptr};

@@ -77,14 +77,10 @@ void* used(void* block) {
   return block;
 }
 
-#define FRESH(name, ...)           \
-  SITE void* name(std::size_t n) { \
-    return used(__VA_ARGS__);      \
-  }
-#define RESIZED(name, ...)                    \
-  SITE void* name(void* old, std::size_t n) { \
-    return used(__VA_ARGS__);                 \
-  }
+#define FRESH(name, ...) \
+  SITE void* name(std::size_t n) { return used(__VA_ARGS__); }
+#define RESIZED(name, ...) \
+  SITE void* name(void* old, std::size_t n) { return used(__VA_ARGS__); }
 FRESH(by_malloc, std::malloc(n))
 FRESH(by_other_malloc, std::malloc(n))
 FRESH(by_thread, std::malloc(n))

@@ -11,9 +11,7 @@ namespace {
 constexpr std::size_t last_size = 64 * 1024;
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-std::uintptr_t number(const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address);
-}
+std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 /// The size after `size`. A class's blocks are multiples of 16 bytes, so what differs beyond the small sizes are the two
 /// sides of such a multiple; `make test-all` goes through all that lies between, and sanitizers see a sample.

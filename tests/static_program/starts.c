@@ -19,9 +19,7 @@ __attribute__((constructor)) static void start_early(void) {
   strcpy(kept, "as");
 }
 
-__attribute__((destructor)) static void end_late(void) {
-  free(malloc(1000));
-}
+__attribute__((destructor)) static void end_late(void) { free(malloc(1000)); }
 
 int main(void) {
   char* text = calloc(30, 1);

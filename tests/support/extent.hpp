@@ -48,9 +48,7 @@ inline constexpr bool tests_all = false;
 enum class extent { full, brief };
 
 /// Whether what only the full extent has is to be gone through.
-constexpr bool goes_through_all(extent e) {
-  return tests_all || e == extent::full;
-}
+constexpr bool goes_through_all(extent e) { return tests_all || e == extent::full; }
 
 /// Under a sanitizer and without optimisation, or under an emulator, a step takes ten to thirty times as long.
 inline constexpr bool takes_samples = (sanitized || emulated) && !tests_all;

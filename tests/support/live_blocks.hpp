@@ -30,9 +30,7 @@ inline std::uintptr_t start_of(const live_block& b) {
   return reinterpret_cast<std::uintptr_t>(b.address);
 }
 /// A block of 0 bytes has an address of its own all the same.
-inline std::size_t taken_bytes(const live_block& b) {
-  return std::max<std::size_t>(b.usable, 1);
-}
+inline std::size_t taken_bytes(const live_block& b) { return std::max<std::size_t>(b.usable, 1); }
 
 inline std::string describe(const live_block& b) {
   char text[160];

@@ -27,25 +27,13 @@ struct allocation {
   size room;  ///< bytes that the caller may use
 };
 
-inline void end_free(void* p) {
-  std::free(p);
-}
-inline void end_delete(void* p) {
-  operator delete(p);
-}
-inline void end_delete_array(void* p) {
-  operator delete[](p);
-}
-inline void end_delete_wide(void* p) {
-  operator delete(p, wide);
-}
-inline void end_delete_array_wide(void* p) {
-  operator delete[](p, wide);
-}
+inline void end_free(void* p) { std::free(p); }
+inline void end_delete(void* p) { operator delete(p); }
+inline void end_delete_array(void* p) { operator delete[](p); }
+inline void end_delete_wide(void* p) { operator delete(p, wide); }
+inline void end_delete_array_wide(void* p) { operator delete[](p, wide); }
 
-inline void* grown_from(void* p, size n) {
-  return std::realloc(p, n);
-}
+inline void* grown_from(void* p, size n) { return std::realloc(p, n); }
 inline void* by_posix_memalign() {
   void* p = nullptr;
   return ::posix_memalign(&p, 64, bytes) == 0 ? p : nullptr;
@@ -84,21 +72,11 @@ struct deallocation {
   void (*end)(void*);
 };
 
-inline void* make_malloc() {
-  return std::malloc(bytes);
-}
-inline void* make_new() {
-  return operator new(bytes);
-}
-inline void* make_new_array() {
-  return operator new[](bytes);
-}
-inline void* make_new_wide() {
-  return operator new(bytes, wide);
-}
-inline void* make_new_array_wide() {
-  return operator new[](bytes, wide);
-}
+inline void* make_malloc() { return std::malloc(bytes); }
+inline void* make_new() { return operator new(bytes); }
+inline void* make_new_array() { return operator new[](bytes); }
+inline void* make_new_wide() { return operator new(bytes, wide); }
+inline void* make_new_array_wide() { return operator new[](bytes, wide); }
 
 inline const deallocation deallocations[] = {
     {"free", make_malloc, end_free},

@@ -30,11 +30,7 @@ inline std::size_t memory_figure([[maybe_unused]] int column) noexcept {
 #endif
 }
 
-inline std::size_t resident_bytes() noexcept {
-  return memory_figure(1);
-}
-inline std::size_t address_space_bytes() noexcept {
-  return memory_figure(0);
-}
+inline std::size_t resident_bytes() noexcept { return memory_figure(1); }
+inline std::size_t address_space_bytes() noexcept { return memory_figure(0); }
 
 }  // namespace support

@@ -94,9 +94,7 @@ static bool open_reader(struct reader* r, const char* path) {
   r->used = r->size = 0;
   return r->file >= 0;
 }
-static void close_reader(struct reader* r) {
-  call_system(SYS_close, r->file);
-}
+static void close_reader(struct reader* r) { call_system(SYS_close, r->file); }
 /* Returns: whether there was one more text up to `end`, whose beginning is in `text` now. */
 static bool next_text(struct reader* r, char end, char* text, size_t capacity) {
   size_t length = 0;
@@ -319,17 +317,11 @@ static void tell_crash(int number, siginfo_t* info, void* context) {
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
-void sweep_memory_is_back(void) {
-  atomic_store(&stopped, true);
-}
+void sweep_memory_is_back(void) { atomic_store(&stopped, true); }
 
-void sweep_memory_is_short(void) {
-  atomic_store(&stopped, false);
-}
+void sweep_memory_is_short(void) { atomic_store(&stopped, false); }
 
-uint64_t sweep_lost_bytes(void) {
-  return atomic_load(&lost_bytes);
-}
+uint64_t sweep_lost_bytes(void) { return atomic_load(&lost_bytes); }
 
 void sweep_at_end(sweep_check* check) {
   if (check_count < checks_max) checks[check_count++] = check;
@@ -369,9 +361,7 @@ __attribute__((constructor)) static void at_start(void) {
   sigaction(SIGSEGV, &on_crash, NULL);
 }
 
-__attribute__((destructor)) static void at_end(void) {
-  check_heaps(true);
-}
+__attribute__((destructor)) static void at_end(void) { check_heaps(true); }
 
 /* A program that gives up for want of memory leaves a whole heap, too. */
 void abort(void) {

@@ -21,9 +21,7 @@ namespace {
 bool (*use_quietly)() = nullptr;
 int handler_calls = 0;
 
-void* use_in_thread(void*) {
-  return use_quietly() ? &handler_calls : nullptr;
-}
+void* use_in_thread(void*) { return use_quietly() ? &handler_calls : nullptr; }
 
 bool use_in_other_thread() {
   pthread_t thread{};

@@ -89,21 +89,11 @@ template struct arena_faces<bounded>;
 template struct arena_faces<chunks>;
 template struct arena_faces<inside>;
 
-void* take_packed(packed_pool<>& pool) {
-  return pool.allocate();
-}
-void give_packed(packed_pool<>& pool, void* p) {
-  pool.deallocate(p);
-}
-void end_packed(packed_pool<>& pool) {
-  pool.~packed_pool();
-}
-void* take_run(runs& pool, std::size_t n) {
-  return pool.allocate(n);
-}
-void give_run(runs& pool, void* p) {
-  pool.deallocate(p);
-}
+void* take_packed(packed_pool<>& pool) { return pool.allocate(); }
+void give_packed(packed_pool<>& pool, void* p) { pool.deallocate(p); }
+void end_packed(packed_pool<>& pool) { pool.~packed_pool(); }
+void* take_run(runs& pool, std::size_t n) { return pool.allocate(n); }
+void give_run(runs& pool, void* p) { pool.deallocate(p); }
 std::size_t use_all(std::span<std::byte> bytes) {
   plain pool({40, 8}, bytes);
   packed_pool<> packed({40, 8}, bytes);
@@ -111,9 +101,7 @@ std::size_t use_all(std::span<std::byte> bytes) {
   growing slabs({40, 8}, heap_blocks{});
   return pool.capacity() + packed.capacity() + memory.capacity_bytes() + slabs.capacity();
 }
-void end_runs(runs& pool) {
-  pool.~runs();
-}
+void end_runs(runs& pool) { pool.~runs(); }
 constinit fixed the_pool;
 constinit set the_set;
 constinit inside the_arena;

@@ -57,9 +57,7 @@ std::uint32_t stamp_of(const header* block, std::size_t size) {
   return static_cast<std::uint32_t>((address >> 4) * 0x9e3779b1u ^ size * 0x85ebca6bu);
 }
 
-char& last_byte(header* block) {
-  return reinterpret_cast<char*>(block)[block->size - 1];
-}
+char& last_byte(header* block) { return reinterpret_cast<char*>(block)[block->size - 1]; }
 
 header* stamped(void* memory, std::size_t size) {
   REQUIRE(memory != nullptr);

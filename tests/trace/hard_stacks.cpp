@@ -80,9 +80,7 @@ __asm__(
     ".size with_return_address, . - with_return_address\n"
     ".popsection\n");
 #else
-static void with_other_row_behind(void (*call)()) {
-  call();
-}
+static void with_other_row_behind(void (*call)()) { call(); }
 #endif
 
 namespace {
@@ -199,9 +197,7 @@ void jumps() {
   allocate();
 }
 
-void handler(int) {
-  busy(1, 2, 3, 4, 5, 6, 2);
-}
+void handler(int) { busy(1, 2, 3, 4, 5, 6, 2); }
 void signals() {
   static std::array<char, 1 << 16> stack;
   stack_t other{};

@@ -28,24 +28,14 @@ static void* after_a_while(void* block) {
   return block;
 }
 
-void* malloc(size_t size) {
-  return after_a_while(__libc_malloc(size));
-}
-void* calloc(size_t count, size_t size) {
-  return after_a_while(__libc_calloc(count, size));
-}
-void* realloc(void* block, size_t size) {
-  return after_a_while(__libc_realloc(block, size));
-}
+void* malloc(size_t size) { return after_a_while(__libc_malloc(size)); }
+void* calloc(size_t count, size_t size) { return after_a_while(__libc_calloc(count, size)); }
+void* realloc(void* block, size_t size) { return after_a_while(__libc_realloc(block, size)); }
 void* memalign(size_t alignment, size_t size) {
   return after_a_while(__libc_memalign(alignment, size));
 }
-void* aligned_alloc(size_t alignment, size_t size) {
-  return memalign(alignment, size);
-}
-void* valloc(size_t size) {
-  return memalign((size_t)getpagesize(), size);
-}
+void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+void* valloc(size_t size) { return memalign((size_t)getpagesize(), size); }
 int posix_memalign(void** result, size_t alignment, size_t size) {
   void* const block = memalign(alignment, size);
   if (block == NULL) return ENOMEM;

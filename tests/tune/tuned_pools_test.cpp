@@ -24,9 +24,7 @@ std::vector<step> sample() {
   return steps;
 }
 
-constexpr std::size_t alignment_of(const step& s) {
-  return s.alignment < 16 ? 16 : s.alignment;
-}
+constexpr std::size_t alignment_of(const step& s) { return s.alignment < 16 ? 16 : s.alignment; }
 
 // Returns: how many requests of the sample the set cannot serve.
 template <class Set>

@@ -8,12 +8,8 @@
 extern "C" int image_main();
 
 namespace platform {
-[[noreturn]] inline void leave(int status) noexcept {
-  std::_Exit(status);
-}
+[[noreturn]] inline void leave(int status) noexcept { std::_Exit(status); }
 using one_core_lock = ashlar::no_lock;
 }  // namespace platform
 
-int main() {
-  return image_main();
-}
+int main() { return image_main(); }

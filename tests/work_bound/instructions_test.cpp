@@ -80,8 +80,6 @@ void expect_bounded(const heap_bounds& bounds) {
 TEST(WorkBound, NoCallOfTheWorstProgramsTakesMoreThanTheFormulaSays) {
   expect_bounded(heap_bounds{});
 }
-TEST(WorkBound, NorWithTheBoundsForLowLatency) {
-  expect_bounded(heap_bounds::low_latency());
-}
+TEST(WorkBound, NorWithTheBoundsForLowLatency) { expect_bounded(heap_bounds::low_latency()); }
 
 }  // namespace

@@ -2,9 +2,7 @@
 #include "xallocator.h"
 
 void* block_of_the_c_file(size_t size);
-void* block_of_the_c_file(size_t size) {
-  return xmalloc(size);
-}
+void* block_of_the_c_file(size_t size) { return xmalloc(size); }
 
 #ifdef ALONE
 int main(void) {

@@ -2,6 +2,4 @@
 #include "xallocator.h"
 
 void* block_of_the_other_file(size_t size);
-void* block_of_the_other_file(size_t size) {
-  return xmalloc(size);
-}
+void* block_of_the_other_file(size_t size) { return xmalloc(size); }

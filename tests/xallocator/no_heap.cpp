@@ -34,14 +34,10 @@ void* calloc(std::size_t count, std::size_t size) {
   ++heap_calls;
   return __libc_calloc(count, size);
 }
-void free(void* block) {
-  __libc_free(block);
-}
+void free(void* block) { __libc_free(block); }
 
 // The report's lines go to the program, not to stdio, which would make itself a buffer.
-void xalloc_stats_line(const char*, std::size_t length) noexcept {
-  reported += length;
-}
+void xalloc_stats_line(const char*, std::size_t length) noexcept { reported += length; }
 }
 
 namespace {

@@ -50,9 +50,7 @@ std::string name_space(pid_t pid, const char* kind) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
 }
 
-int filters_of(pid_t pid) {
-  return std::atoi(status_of(pid, "Seccomp_filters").c_str());
-}
+int filters_of(pid_t pid) { return std::atoi(status_of(pid, "Seccomp_filters").c_str()); }
 
 /// Effects: says what is in the way before anything stops.
 void require_attachable(pid_t pid) {

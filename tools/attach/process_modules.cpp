@@ -17,9 +17,7 @@
 namespace ashlar::attach {
 namespace {
 
-std::string_view file_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 

@@ -27,15 +27,9 @@ inline constexpr std::size_t arguments_max = 6;
 /// A call returns to this address, where nothing is mapped: there the thread stops.
 inline constexpr std::uint64_t return_address = 0;
 
-[[nodiscard]] inline std::uint64_t place_of(const general_registers& r) {
-  return r.rip;
-}
-[[nodiscard]] inline std::uint64_t stack_pointer_of(const general_registers& r) {
-  return r.rsp;
-}
-[[nodiscard]] inline std::uint64_t result_of(const general_registers& r) {
-  return r.rax;
-}
+[[nodiscard]] inline std::uint64_t place_of(const general_registers& r) { return r.rip; }
+[[nodiscard]] inline std::uint64_t stack_pointer_of(const general_registers& r) { return r.rsp; }
+[[nodiscard]] inline std::uint64_t result_of(const general_registers& r) { return r.rax; }
 
 /// Effects: makes the registers those of a function's begin. The return address is on the stack, at
 /// the stack pointer that it returns.

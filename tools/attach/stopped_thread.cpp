@@ -66,9 +66,7 @@ stopped_thread::~stopped_thread() {
   ::ptrace(PTRACE_DETACH, thread_, nullptr, signal_at_end_);
 }
 
-void stopped_thread::go_on(int signal) const {
-  ::ptrace(PTRACE_CONT, thread_, nullptr, signal);
-}
+void stopped_thread::go_on(int signal) const { ::ptrace(PTRACE_CONT, thread_, nullptr, signal); }
 
 stopped_thread::stop stopped_thread::await(int& signal, int patience_ms) {
   for (int waited = 0;; ++waited) {

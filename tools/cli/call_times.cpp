@@ -41,9 +41,7 @@ call_times times_of(const replay_outcome& of) {
 }
 
 // What runs fastest is disturbed least.
-double faster(double a, double b) {
-  return a == 0 ? b : std::min(a, b);
-}
+double faster(double a, double b) { return a == 0 ? b : std::min(a, b); }
 
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");

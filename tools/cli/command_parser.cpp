@@ -92,9 +92,7 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
                      did_you_mean(word.substr(0, word.find('=')), names_of(app)));
 }
 
-bool is_option(const std::string& word) {
-  return word.size() > 1 && word[0] == '-';
-}
+bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
 // What the library found wrong, in words of this tool.
 std::string refusal_of(const CLI::ParseError& error) {
@@ -298,9 +296,7 @@ void command::join_values(std::vector<std::string>& words) const {
   }
 }
 
-void command::takes_program() {
-  parser_.prefix_command();
-}
+void command::takes_program() { parser_.prefix_command(); }
 
 std::vector<std::string> command::program() const {
   const std::vector<std::string> words = parser_.remaining();
@@ -309,9 +305,7 @@ std::vector<std::string> command::program() const {
   return program_words(shown_name(parser_.get_name()), words, line_);
 }
 
-bool command::has_program() const {
-  return !parser_.remaining().empty() || !line_.behind.empty();
-}
+bool command::has_program() const { return !parser_.remaining().empty() || !line_.behind.empty(); }
 
 void command::does(std::function<int()> work) {
   work_ = [work = std::move(work)] { return command_end{work(), {}}; };
@@ -319,13 +313,9 @@ void command::does(std::function<int()> work) {
 void command::does_as_program(std::function<int()> work) {
   work_ = [work = std::move(work)] { return command_end{0, work()}; };
 }
-void command::ends(std::function<command_end()> work) {
-  work_ = std::move(work);
-}
+void command::ends(std::function<command_end()> work) { work_ = std::move(work); }
 
-bool command::is_named() const {
-  return parser_.parsed();
-}
+bool command::is_named() const { return parser_.parsed(); }
 
 command_end command::run() const {
   const auto read = [](std::string& name) {
@@ -391,9 +381,7 @@ std::string command_parser::help_command() const {
   return command_line + " --help";
 }
 
-std::string command_parser::help() const {
-  return help_of(*app_);
-}
+std::string command_parser::help() const { return help_of(*app_); }
 
 std::string command_parser::help(std::vector<std::string> command_words) const {
   resolve(command_words);

@@ -154,9 +154,7 @@ constexpr std::array<measure_of_runs, 2> panels{{
 }};
 
 // Text for XML and HTML. Control characters, which XML cannot have, stand as "\x1b".
-std::string escaped(std::string_view text) {
-  return files::escaped_for_xml(printable(text));
-}
+std::string escaped(std::string_view text) { return files::escaped_for_xml(printable(text)); }
 
 std::string escaped_lines(std::string_view text) {
   std::string out;

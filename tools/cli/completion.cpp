@@ -18,9 +18,7 @@ std::string first_line(const tool_description& all, std::string_view shell) {
 }
 
 // A word of bash and zsh.
-std::string shell_word(const std::string& text) {
-  return shell_quoted({text});
-}
+std::string shell_word(const std::string& text) { return shell_quoted({text}); }
 
 bool is_file(const option_description& option) {
   return option.names.empty() || option.value_name == "FILE" || option.value_name == "LIBRARY";

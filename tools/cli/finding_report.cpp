@@ -33,9 +33,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 }
 
 // A call as a line of text: without the types of templates and arguments, which JSON has.
-std::string text_of(const trace::named_call& call) {
-  return printable(call.brief_text());
-}
+std::string text_of(const trace::named_call& call) { return printable(call.brief_text()); }
 
 // What the trace shows, in sentences.
 std::string evidence_of(const finding& f) {

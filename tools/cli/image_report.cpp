@@ -26,9 +26,7 @@ using inspect::class_blocks;
 using inspect::resting;
 using inspect::told_block;
 
-std::string hexadecimal(std::uint64_t address) {
-  return fmt::format("{:#x}", address);
-}
+std::string hexadecimal(std::uint64_t address) { return fmt::format("{:#x}", address); }
 std::string share_of(std::uint64_t bytes, std::uint64_t all) {
   return all == 0 ? ""
                   : fmt::format("{:.1f} %",

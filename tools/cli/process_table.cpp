@@ -25,9 +25,7 @@ namespace {
 constexpr const char* other_screen = "\033[?1049h\033[?25l";  // and no cursor
 constexpr const char* own_screen = "\033[?25h\033[?1049l";
 
-void put(std::string_view text) {
-  static_cast<void>(files::write_all(STDOUT_FILENO, text));
-}
+void put(std::string_view text) { static_cast<void>(files::write_all(STDOUT_FILENO, text)); }
 
 }  // namespace
 
@@ -97,9 +95,7 @@ double allocated_bytes(const pool_statistics& s) {
   return bytes;
 }
 
-double figure(std::uint64_t value) {
-  return static_cast<double>(value);
-}
+double figure(std::uint64_t value) { return static_cast<double>(value); }
 
 std::string signed_bytes(double bytes) {
   const auto size = static_cast<std::uint64_t>(std::llround(std::fabs(bytes)));

@@ -28,9 +28,7 @@ struct step_figures {
   std::uint64_t requested_bytes = 0;
   std::uint64_t peak = 0;
 };
-std::uint64_t peak_bytes(const step_figures& of) {
-  return of.size * of.peak;
-}
+std::uint64_t peak_bytes(const step_figures& of) { return of.size * of.peak; }
 
 std::vector<step_figures> figures_of(const profiling::profile& runs) {
   std::vector<step_figures> all;

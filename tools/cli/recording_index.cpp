@@ -27,9 +27,7 @@ namespace {
 constexpr std::size_t stretches = 200;
 constexpr unsigned index_schema = 1;
 
-std::string file_name_of(const std::string& path) {
-  return fs::path(path).filename().string();
-}
+std::string file_name_of(const std::string& path) { return fs::path(path).filename().string(); }
 
 bool is_trace(const fs::path& path) {
   try {

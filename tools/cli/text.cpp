@@ -80,9 +80,7 @@ std::string format_seconds(double seconds) {
   return fmt::format("{:.1f}", seconds);
 }
 
-std::string format_mebibytes(double bytes) {
-  return fmt::format("{:.1f}", bytes / (1024 * 1024));
-}
+std::string format_mebibytes(double bytes) { return fmt::format("{:.1f}", bytes / (1024 * 1024)); }
 
 namespace {
 bool is_plain(char c) {
@@ -128,9 +126,7 @@ std::string shell_quoted(const std::string& word) {
 }
 }  // namespace
 
-std::string printable(std::string_view text) {
-  return escaped(text, {});
-}
+std::string printable(std::string_view text) { return escaped(text, {}); }
 
 std::string shell_quoted(const std::vector<std::string>& words) {
   std::string line;
@@ -219,17 +215,13 @@ std::string in_red(std::string_view text, std::FILE* to) {
   return shows ? fmt::format("\033[1;31m{}\033[0m", text) : std::string(text);
 }
 
-std::string_view dash(glyphs set) {
-  return set == glyphs::utf8 ? "–" : "-";
-}
+std::string_view dash(glyphs set) { return set == glyphs::utf8 ? "–" : "-"; }
 
 progress_line::progress_line()
     : shown_(::isatty(STDERR_FILENO) == 1),
       next_(std::chrono::steady_clock::now() + std::chrono::milliseconds(333)) {}
 
-progress_line::~progress_line() {
-  clear();
-}
+progress_line::~progress_line() { clear(); }
 
 void progress_line::clear() {
   if (!written_) return;

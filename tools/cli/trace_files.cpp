@@ -161,9 +161,7 @@ trace::byte_sink trace_files::open(std::uint32_t pid) {
   return [opened](std::string_view bytes) { opened->append(bytes); };
 }
 
-const std::string& trace_files::path_of(std::uint32_t pid) const {
-  return parts_.at(pid)->path;
-}
+const std::string& trace_files::path_of(std::uint32_t pid) const { return parts_.at(pid)->path; }
 
 trace_files::written trace_files::commit(std::uint32_t pid, std::uint32_t program_pid) {
   if (!former_.empty()) remove_children(output_, std::exchange(former_, {}));

@@ -55,9 +55,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
 }
 
 using sized = std::pair<std::uint64_t, trace::size_figures>;
-std::uint64_t peak_bytes(const sized& s) {
-  return s.first * s.second.peak;
-}
+std::uint64_t peak_bytes(const sized& s) { return s.first * s.second.peak; }
 
 std::vector<sized> largest_sizes(const trace::trace_summary& s, std::size_t rows) {
   std::vector<sized> sizes(s.sizes.begin(), s.sizes.end());

@@ -142,13 +142,9 @@ bool is_same_file(const struct stat& of, const std::string& path) {
 
 }  // namespace
 
-void replace_any_file() {
-  replaces_any = true;
-}
+void replace_any_file() { replaces_any = true; }
 
-bool is_any_file_replaced() {
-  return replaces_any;
-}
+bool is_any_file_replaced() { return replaces_any; }
 
 bool may_be_replaced(const std::string& path) {
   std::error_code none;
@@ -172,9 +168,7 @@ signals_held_back::signals_held_back() {
   ::pthread_sigmask(SIG_SETMASK, &all, &before_);
 }
 
-signals_held_back::~signals_held_back() {
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
+signals_held_back::~signals_held_back() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 temporary_file::temporary_file(std::string place, mode_t mode)
     : place_(std::move(place)), name_(place_ + ".XXXXXX") {
@@ -304,9 +298,7 @@ std::string write_file(const std::string& path, const std::string& contents, boo
 
 }  // namespace
 
-background_files::~background_files() {
-  end_writer();
-}
+background_files::~background_files() { end_writer(); }
 
 void background_files::replace(const std::string& path, std::string contents) {
   const std::lock_guard hold(lock_);

@@ -79,9 +79,7 @@ bool says_that_it_allocates(std::string_view function) {
 
 }  // namespace
 
-bool is_of_program(const named_call& call) {
-  return !call.module.empty() && !is_of_system(call);
-}
+bool is_of_program(const named_call& call) { return !call.module.empty() && !is_of_system(call); }
 
 bool is_of_interpreter(const named_call& call) {
   static constexpr std::array<std::string_view, 13> names{

@@ -34,13 +34,9 @@ bool is_worth_it(const finding& f, const run_totals& run) {
           is_percent_of(f.allocations_saved, percent_of_run, run.births));
 }
 
-std::uint64_t less(std::uint64_t from, std::uint64_t what) {
-  return from - std::min(from, what);
-}
+std::uint64_t less(std::uint64_t from, std::uint64_t what) { return from - std::min(from, what); }
 
-std::uint64_t chunks_of(std::uint64_t bytes) {
-  return (bytes + chunk_bytes - 1) / chunk_bytes;
-}
+std::uint64_t chunks_of(std::uint64_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
 
 // The one size that nearly all blocks have; null: none.
 const size_history* common_size(const site_history& h) {

@@ -18,9 +18,7 @@ std::string kinds_of(const findings_of_run& found) {
     kinds += std::string(remedy_for(f).name) + ':' + f.calls[f.owner].name + ' ';
   return kinds;
 }
-std::string kinds_of(const run& r) {
-  return kinds_of(r.findings());
-}
+std::string kinds_of(const run& r) { return kinds_of(r.findings()); }
 
 class FindingRules : public testing::Test {
  protected:
@@ -445,9 +443,7 @@ TEST_F(FindingRules, AHelperWithSeveralUsesIsJudgedByItsCallers) {
   EXPECT_EQ(found.list[0].allocations, 3000u);
 }
 
-TEST_F(FindingRules, AnEmptyRunHasNone) {
-  EXPECT_EQ(kinds_of(run()), "");
-}
+TEST_F(FindingRules, AnEmptyRunHasNone) { EXPECT_EQ(kinds_of(run()), ""); }
 
 TEST(Remedies, EachKindHasWordsAndCode) {
   for (std::size_t k = 0; k < finding_kinds; ++k) {

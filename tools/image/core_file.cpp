@@ -227,9 +227,7 @@ class core_reader {
 
 }  // namespace
 
-bool reads_core_files() {
-  return true;
-}
+bool reads_core_files() { return true; }
 
 memory_image read_core_file(const std::string& path, const std::string& program) {
   std::error_code none;
@@ -251,9 +249,7 @@ memory_image read_core_file(const std::string& path, const std::string& program)
 
 #else
 
-bool reads_core_files() {
-  return false;
-}
+bool reads_core_files() { return false; }
 memory_image read_core_file(const std::string& path, const std::string& program) {
   static_cast<void>(program);
   throw files::input_error(

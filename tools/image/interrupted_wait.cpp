@@ -53,9 +53,7 @@ std::uint64_t number_of(pid_t thread, const char* name, int base) {
 }
 
 constexpr std::size_t none = SIZE_MAX;
-constexpr bool is_in_ms(long call) {
-  return call == SYS_epoll_wait || call == SYS_epoll_pwait;
-}
+constexpr bool is_in_ms(long call) { return call == SYS_epoll_wait || call == SYS_epoll_pwait; }
 /// Returns: which argument of the call is a timeout that it does not write back.
 constexpr std::size_t timeout_argument(long call) {
   if (is_in_ms(call) || call == SYS_epoll_pwait2 || call == SYS_semtimedop) return 3;
@@ -173,12 +171,8 @@ void begin_wait_again(pid_t thread, const std::optional<timed_wait>& wait) {
 
 #else
 
-std::optional<timed_wait> timed_wait_of(pid_t) {
-  return {};
-}
-bool is_still_in(const timed_wait&, pid_t) {
-  return false;
-}
+std::optional<timed_wait> timed_wait_of(pid_t) { return {}; }
+bool is_still_in(const timed_wait&, pid_t) { return false; }
 void begin_wait_again(pid_t, const std::optional<timed_wait>&) {}
 
 #endif

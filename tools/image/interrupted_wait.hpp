@@ -52,9 +52,7 @@ using general_registers = user_regs_struct;
 [[nodiscard]] inline long system_call_of(const general_registers& r) {
   return static_cast<long>(r.orig_rax);
 }
-[[nodiscard]] inline std::uint64_t second_argument_of(const general_registers& r) {
-  return r.rsi;
-}
+[[nodiscard]] inline std::uint64_t second_argument_of(const general_registers& r) { return r.rsi; }
 /// Effects: the call of the system begins again. Most of them do by themselves; the others would
 /// fail with EINTR. Returns: whether the registers are others now. Requires: is_in_system_call().
 [[nodiscard]] inline bool begin_call_again(general_registers& r) {

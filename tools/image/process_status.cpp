@@ -20,13 +20,9 @@ using files::command_error;
 using files::status_failed;
 using files::status_of;
 
-std::string place(pid_t pid, const char* name) {
-  return fmt::format("/proc/{}/{}", pid, name);
-}
+std::string place(pid_t pid, const char* name) { return fmt::format("/proc/{}/{}", pid, name); }
 
-void fail(const std::string& why) {
-  throw command_error(status_failed, why);
-}
+void fail(const std::string& why) { throw command_error(status_failed, why); }
 void fail_gone(pid_t pid) {
   fail(fmt::format("process {} is gone: nothing is known of its memory any more", pid));
 }

@@ -97,9 +97,7 @@ std::string find_own_library(const std::string& name, const char* variable) {
 
 }  // namespace
 
-std::string find_ashlar_library() {
-  return find_own_library(library_name, "ASHLAR_MALLOC_LIB");
-}
+std::string find_ashlar_library() { return find_own_library(library_name, "ASHLAR_MALLOC_LIB"); }
 std::string find_record_library() {
   return find_own_library("libashlar-record.so", "ASHLAR_RECORD_LIB");
 }

@@ -314,9 +314,7 @@ profile decode(trace::byte_source& from) {
   return read;
 }
 
-profile read_profile(const std::string& path) {
-  return decode(*trace::open_file_source(path));
-}
+profile read_profile(const std::string& path) { return decode(*trace::open_file_source(path)); }
 
 bool is_profile(const std::string& path) {
   std::array<std::uint8_t, profile_magic.size()> begin{};

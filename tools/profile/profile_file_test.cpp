@@ -13,9 +13,7 @@ namespace {
 
 constexpr std::size_t preamble_bytes = 20;
 
-profile read(const std::string& bytes) {
-  return decode(*trace::memory_source("a.aprof", bytes));
-}
+profile read(const std::string& bytes) { return decode(*trace::memory_source("a.aprof", bytes)); }
 
 std::string fault_of(const std::string& bytes) {
   try {

@@ -44,9 +44,7 @@ inline std::uint64_t load(const unsigned char* from) {
   std::memcpy(&word, from, sizeof word);
   return word;
 }
-inline void store(unsigned char* to, std::uint64_t word) {
-  std::memcpy(to, &word, sizeof word);
-}
+inline void store(unsigned char* to, std::uint64_t word) { std::memcpy(to, &word, sizeof word); }
 
 }  // namespace detail
 

@@ -93,9 +93,7 @@ processor_time processor_time_now() {
   return {ns(used.ru_utime), ns(used.ru_stime)};
 }
 
-std::uint64_t resident_bytes_now() {
-  return kibibytes_in("/proc/self/smaps_rollup", "\nRss:");
-}
+std::uint64_t resident_bytes_now() { return kibibytes_in("/proc/self/smaps_rollup", "\nRss:"); }
 
 void forget_peak_resident_bytes() {
   const int file = ::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
@@ -105,9 +103,7 @@ void forget_peak_resident_bytes() {
   ::close(file);
 }
 
-std::uint64_t peak_resident_bytes() {
-  return kibibytes_in("/proc/self/status", "\nVmHWM:");
-}
+std::uint64_t peak_resident_bytes() { return kibibytes_in("/proc/self/status", "\nVmHWM:"); }
 
 void write_result(const void* bytes, std::size_t count) {
   const char* from = static_cast<const char*>(bytes);

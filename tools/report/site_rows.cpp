@@ -14,9 +14,7 @@ constexpr std::uint64_t smallest_site = 10'000;
 
 using counts_by_site = std::map<std::pair<call_site, std::uint32_t>, call_counts>;
 
-call_site site_named(std::string name) {
-  return {std::move(name), {}, {}, {}};
-}
+call_site site_named(std::string name) { return {std::move(name), {}, {}, {}}; }
 
 counts_by_site without_small(const counts_by_site& all, const call_counts& total) {
   counts_by_site kept;

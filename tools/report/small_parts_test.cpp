@@ -424,9 +424,7 @@ TEST(Timeline, EachPointIsTheHighestMomentOfItsInterval) {
 TEST(Timeline, GapsAreFilledWithWhatLived) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) compare_with_all_moments(seed, 1000000, 200);
 }
-TEST(Timeline, FewTicksNeedNoHalving) {
-  compare_with_all_moments(1, 1, 500);
-}
+TEST(Timeline, FewTicksNeedNoHalving) { compare_with_all_moments(1, 1, 500); }
 
 }  // namespace
 

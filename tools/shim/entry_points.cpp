@@ -25,8 +25,6 @@ namespace ashlar::shim {
 #define ASHLAR_LIST(name) {#name, ashlar_entry_##name, nullptr},
 static constinit diverted_function all[] = {ASHLAR_ENTRY_POINTS(ASHLAR_LIST)};
 
-std::span<diverted_function> entry_points() {
-  return all;
-}
+std::span<diverted_function> entry_points() { return all; }
 
 }  // namespace ashlar::shim

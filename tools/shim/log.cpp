@@ -94,9 +94,7 @@ void complain(const char* what) {
   written = ::write(STDERR_FILENO, "\n", 1);
 }
 
-void sleep_a_little() {
-  os::pause_us(200);
-}
+void sleep_a_little() { os::pause_us(200); }
 
 /// Effects: waits until `is_done()`. Returns: false when the recorder has gone before that.
 template <class IsDone>
@@ -346,9 +344,7 @@ int begin_recording(const char* spool_path, recording_begin how) {
   return 0;
 }
 
-void record_from_now() {
-  recording = is_wanted_here;
-}
+void record_from_now() { recording = is_wanted_here; }
 
 void end_recording() {
   recording = false;

@@ -116,12 +116,8 @@ class fork_guard {
   bool holds_ = false;
 };
 
-inline std::uint64_t now() {
-  return now(the_spool->clock);
-}
-inline bool is_on() {
-  return recording;
-}
+inline std::uint64_t now() { return now(the_spool->clock); }
+inline bool is_on() { return recording; }
 
 /// Effects: records one event. Requires: is_on().
 inline void put(trace::event_kind kind, const void* block, std::uint64_t ticks, std::size_t size,

@@ -101,8 +101,6 @@ std::size_t boot_bytes_from(const void* block) {
                                   static_cast<const char*>(block));
 }
 
-void* find_operator(const char* mangled) {
-  return find_next_definition(mangled);
-}
+void* find_operator(const char* mangled) { return find_next_definition(mangled); }
 
 }  // namespace ashlar::shim

@@ -105,18 +105,12 @@ constexpr event_kind array = event_kind::by_new_array;
 constexpr event_kind one_gone = event_kind::from_delete;
 constexpr event_kind array_gone = event_kind::from_delete_array;
 
-size_type number(align a) {
-  return static_cast<size_type>(a);
-}
+size_type number(align a) { return static_cast<size_type>(a); }
 
 }  // namespace
 
-ASHLAR_EXPORT void* operator new(size_type n) {
-  return record_new(one, new_plain, 0, n);
-}
-ASHLAR_EXPORT void* operator new[](size_type n) {
-  return record_new(array, new_array, 0, n);
-}
+ASHLAR_EXPORT void* operator new(size_type n) { return record_new(one, new_plain, 0, n); }
+ASHLAR_EXPORT void* operator new[](size_type n) { return record_new(array, new_array, 0, n); }
 ASHLAR_EXPORT void* operator new(size_type n, nothrow t) noexcept {
   return record_new<nothrow>(one, new_nothrow, 0, n, t);
 }
@@ -136,9 +130,7 @@ ASHLAR_EXPORT void* operator new[](size_type n, align a, nothrow t) noexcept {
   return record_new<align, nothrow>(array, new_array_aligned_nothrow, number(a), n, a, t);
 }
 
-ASHLAR_EXPORT void operator delete(void* p) noexcept {
-  record_delete(one_gone, delete_plain, p);
-}
+ASHLAR_EXPORT void operator delete(void* p) noexcept { record_delete(one_gone, delete_plain, p); }
 ASHLAR_EXPORT void operator delete[](void* p) noexcept {
   record_delete(array_gone, delete_array, p);
 }

@@ -110,11 +110,7 @@ namespace {
 extern "C" {
 
 // The C library's own does the same, but for telling. A child by vfork() calls it, so it changes nothing of the process.
-[[gnu::visibility("default")]] void _exit(int status) {
-  end_now(status);
-}
-[[gnu::visibility("default")]] void _Exit(int status) noexcept {
-  end_now(status);
-}
+[[gnu::visibility("default")]] void _exit(int status) { end_now(status); }
+[[gnu::visibility("default")]] void _Exit(int status) noexcept { end_now(status); }
 
 }  // extern "C"

@@ -86,9 +86,7 @@ int execute_writer(void* argument) {
   return 0;
 }
 
-void* end_of(char (&stack)[stack_bytes]) {
-  return stack + stack_bytes;
-}
+void* end_of(char (&stack)[stack_bytes]) { return stack + stack_bytes; }
 
 // A child that executes a program tells its end to its parent, and this program's own waits would
 // meet it. So the writer's parent is one that is gone at once, and of which nobody is told.

@@ -35,9 +35,7 @@ constinit bool is_on = false;
 constinit char folder[4000] = "";
 constinit ashlar_stats figures{};
 
-bool is_watched(int number) {
-  return is_on && (number == SIGINT || number == SIGTERM);
-}
+bool is_watched(int number) { return is_on && (number == SIGINT || number == SIGTERM); }
 
 void write_statistics() {
   char path[sizeof folder + 40];

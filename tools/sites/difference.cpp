@@ -25,9 +25,7 @@ std::string file_of(const std::string& path) {
 }
 
 // Where the offset begins in "file+0x1234".
-std::size_t offset_in(const std::string& name) {
-  return name.rfind("+0x");
-}
+std::size_t offset_in(const std::string& name) { return name.rfind("+0x"); }
 
 equal_builds builds_of(const trace::trace_reader& reader) {
   equal_builds builds;

@@ -21,9 +21,7 @@ double rise(std::uint64_t from, std::uint64_t to) {
 }
 
 // t (t - 1) (2t + 5)
-double variance_part(double t) {
-  return t * (t - 1) * (2 * t + 5);
-}
+double variance_part(double t) { return t * (t - 1) * (2 * t + 5); }
 
 double variance(std::span<const std::uint64_t> values) {
   std::vector<std::uint64_t> sorted(values.begin(), values.end());
@@ -37,9 +35,7 @@ double variance(std::span<const std::uint64_t> values) {
   return sum / 18;
 }
 
-double normal_distribution(double z) {
-  return 0.5 * std::erfc(-z / std::numbers::sqrt2);
-}
+double normal_distribution(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
 
 }  // namespace
 

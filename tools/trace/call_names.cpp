@@ -35,9 +35,7 @@ bool take_number(std::string_view& line, std::uint64_t& number) {
 
 }  // namespace
 
-std::string perf_map_path(std::uint64_t pid) {
-  return fmt::format("/tmp/perf-{}.map", pid);
-}
+std::string perf_map_path(std::uint64_t pid) { return fmt::format("/tmp/perf-{}.map", pid); }
 
 perf_map::perf_map(const std::string& path) {
   if (!can_be_trusted(path)) return;

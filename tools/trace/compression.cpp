@@ -21,12 +21,8 @@ Context* checked(Context* context) {
 
 }  // namespace
 
-void compressor::release::operator()(ZSTD_CCtx_s* context) const {
-  ZSTD_freeCCtx(context);
-}
-void decompressor::release::operator()(ZSTD_DCtx_s* context) const {
-  ZSTD_freeDCtx(context);
-}
+void compressor::release::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
+void decompressor::release::operator()(ZSTD_DCtx_s* context) const { ZSTD_freeDCtx(context); }
 
 compressor::compressor() : context_(checked(ZSTD_createCCtx())) {}
 decompressor::decompressor() : context_(checked(ZSTD_createDCtx())) {}

@@ -10,9 +10,7 @@ lifetimes::lifetimes(event_source& from)
   events_.tell_ahead(this);
 }
 
-lifetimes::~lifetimes() {
-  events_.tell_ahead(nullptr);
-}
+lifetimes::~lifetimes() { events_.tell_ahead(nullptr); }
 
 void lifetimes::coming(std::span<const event> events) {
   for (const event& e : events) live_.prefetch(e.address);

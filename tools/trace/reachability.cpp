@@ -13,9 +13,7 @@ constexpr std::uint64_t word = sizeof(std::uint64_t);
 constexpr std::uint64_t small_max = 128u << 10;
 constexpr std::uint64_t steps_a_sign = 1u << 20;
 
-constexpr std::uint64_t round_up(std::uint64_t n) {
-  return (n + word - 1) / word * word;
-}
+constexpr std::uint64_t round_up(std::uint64_t n) { return (n + word - 1) / word * word; }
 /// A block of 0 bytes has an address, too.
 constexpr std::uint64_t end_of(const held_block& b) {
   return b.address + std::max<std::uint64_t>(b.size, 1);

@@ -121,9 +121,7 @@ std::uint64_t recorder::since_start(std::uint64_t ticks) const {
   return ticks - std::min(ticks, spool_->start_ticks);
 }
 
-std::uint64_t recorder::now() const {
-  return since_start(raw_clock(spool_->clock) >> tick_shift);
-}
+std::uint64_t recorder::now() const { return since_start(raw_clock(spool_->clock) >> tick_shift); }
 
 // ---- processes ------------------------------------------------------------------------------------
 

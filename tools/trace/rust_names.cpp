@@ -25,9 +25,7 @@ std::string_view basic_type(char letter) {
                                         : std::string_view();
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Reads a symbol from its first letter on, and writes the name. What is wrong is found once: then
 /// nothing more is read.

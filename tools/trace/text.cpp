@@ -350,9 +350,7 @@ class text_reader {
   std::unordered_map<std::uint32_t, std::uint64_t> last_time_;
 };
 
-bool is_plain(char c) {
-  return c > ' ' && c < '\x7f' && c != '\\';
-}
+bool is_plain(char c) { return c > ' ' && c < '\x7f' && c != '\\'; }
 
 }  // namespace
 

@@ -40,22 +40,12 @@ std::uint32_t least_block(std::uint64_t size) {
 }
 
 /// Returns: the largest request's bytes.
-std::uint64_t size_of(const heap_row& of) {
-  return profiling::heap_grid::size_of(of.step);
-}
-bool is_over_aligned(const heap_row& of) {
-  return of.alignment > block_granule;
-}
-bool has_class(const heap_row& of) {
-  return class_table::serves(size_of(of), of.alignment);
-}
+std::uint64_t size_of(const heap_row& of) { return profiling::heap_grid::size_of(of.step); }
+bool is_over_aligned(const heap_row& of) { return of.alignment > block_granule; }
+bool has_class(const heap_row& of) { return class_table::serves(size_of(of), of.alignment); }
 
-double at_peak(std::uint64_t number) {
-  return static_cast<double>(number);
-}
-double mean(std::uint64_t number_1024) {
-  return static_cast<double>(number_1024) / 1024;
-}
+double at_peak(std::uint64_t number) { return static_cast<double>(number); }
+double mean(std::uint64_t number_1024) { return static_cast<double>(number_1024) / 1024; }
 
 double weight(const heap_row& of, weigh by) {
   switch (by) {

@@ -102,9 +102,7 @@ void workload_builder::birth(std::uint32_t slot, std::uint64_t size, std::uint64
   put(need, slot);
 }
 
-void workload_builder::death(std::uint32_t slot) {
-  put(~need_in_slot_[slot], slot);
-}
+void workload_builder::death(std::uint32_t slot) { put(~need_in_slot_[slot], slot); }
 
 std::uint64_t workload_builder::needed_at(std::uint32_t step) const {
   return align_up(pool_grid::size_of(step), least_alignment_);
@@ -198,9 +196,7 @@ workload workload_builder::finish() {
   return read;
 }
 
-std::string word_of(resolution sizes) {
-  return sizes == resolution::exact ? "exact" : "profile";
-}
+std::string word_of(resolution sizes) { return sizes == resolution::exact ? "exact" : "profile"; }
 resolution resolution_of(const std::string& word) {
   for (const resolution sizes : {resolution::exact, resolution::profile})
     if (word == word_of(sizes)) return sizes;

@@ -75,9 +75,7 @@ struct block_need {
 /// of one.
 using series = std::vector<std::int32_t>;
 
-[[nodiscard]] constexpr bool is_birth(std::int32_t change) noexcept {
-  return change >= 0;
-}
+[[nodiscard]] constexpr bool is_birth(std::int32_t change) noexcept { return change >= 0; }
 [[nodiscard]] constexpr std::int32_t need_of(std::int32_t change) noexcept {
   return change ^ (change >> 31);
 }

@@ -11,9 +11,7 @@ inline void ask_host(std::uint32_t operation, const void* argument) {
   asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
 }
 
-inline void print_one(const char* text) {
-  ask_host(0x04, text);
-}
+inline void print_one(const char* text) { ask_host(0x04, text); }
 inline void print_one(std::uint32_t number) {
   char text[11];
   char* at = text + 10;
@@ -32,9 +30,7 @@ void print(const Parts&... parts) {
   for (;;) ask_host(0x20, block);
 }
 
-inline void wait_for_interrupt() {
-  asm volatile("wfi");
-}
+inline void wait_for_interrupt() { asm volatile("wfi"); }
 
 inline void start_timer() {  // every 168,000 cycles: a millisecond
   auto* const systick = reinterpret_cast<volatile std::uint32_t*>(0xE000E010);

@@ -25,9 +25,7 @@ void* ashlar_rust_alloc_zeroed(std::size_t size, std::size_t alignment) noexcept
   return block == nullptr ? nullptr : std::memset(block, 0, size);
 }
 
-void ashlar_rust_dealloc(void* block) noexcept {
-  runtime::deallocate(block, "dealloc");
-}
+void ashlar_rust_dealloc(void* block) noexcept { runtime::deallocate(block, "dealloc"); }
 
 // Returns: the block with its first bytes, perhaps elsewhere; null, and then it stays as it was.
 // Requires: it is aligned to no more than block_granule, which is what a block that moves has.

@@ -14,24 +14,12 @@ namespace {
 
 }  // namespace
 
-void* operator new(std::size_t size) {
-  refuse("operator new", size);
-}
-void* operator new(std::size_t size, std::align_val_t) {
-  refuse("operator new", size);
-}
-void operator delete(void*) noexcept {
-  refuse("operator delete");
-}
-void operator delete(void*, std::size_t) noexcept {
-  refuse("operator delete");
-}
-void operator delete(void*, std::align_val_t) noexcept {
-  refuse("operator delete");
-}
-void operator delete(void*, std::size_t, std::align_val_t) noexcept {
-  refuse("operator delete");
-}
+void* operator new(std::size_t size) { refuse("operator new", size); }
+void* operator new(std::size_t size, std::align_val_t) { refuse("operator new", size); }
+void operator delete(void*) noexcept { refuse("operator delete"); }
+void operator delete(void*, std::size_t) noexcept { refuse("operator delete"); }
+void operator delete(void*, std::align_val_t) noexcept { refuse("operator delete"); }
+void operator delete(void*, std::size_t, std::align_val_t) noexcept { refuse("operator delete"); }
 
 namespace std {
 void __throw_length_error(const char* call) {  // NOLINT(bugprone-reserved-identifier)
@@ -67,9 +55,7 @@ int __aeabi_atexit(void*, void (*)(void*),
 extern void* const __dso_handle;               // NOLINT(bugprone-reserved-identifier)
 constinit void* const __dso_handle = nullptr;  // NOLINT(bugprone-reserved-identifier)
 
-[[noreturn]] void abort() {
-  refuse("abort");
-}
+[[noreturn]] void abort() { refuse("abort"); }
 [[noreturn]] void __cxa_pure_virtual() noexcept {  // NOLINT(bugprone-reserved-identifier)
   refuse("a pure virtual function");
 }

@@ -16,12 +16,8 @@ using interrupt_port = ashlar::riscv_mstatus;
   asm volatile("csrr %0, mstatus" : "=r"(state));
   return (state & interrupt_port::enabled) == 0;
 }
-inline void mask_interrupts() noexcept {
-  asm volatile("csrci mstatus, 8" ::: "memory");
-}
-inline void unmask_interrupts() noexcept {
-  asm volatile("csrsi mstatus, 8" ::: "memory");
-}
+inline void mask_interrupts() noexcept { asm volatile("csrci mstatus, 8" ::: "memory"); }
+inline void unmask_interrupts() noexcept { asm volatile("csrsi mstatus, 8" ::: "memory"); }
 
 #else
 
@@ -32,12 +28,8 @@ using interrupt_port = ashlar::cortex_m_primask;
   asm volatile("mrs %0, primask" : "=r"(state));
   return state != 0;
 }
-inline void mask_interrupts() noexcept {
-  asm volatile("cpsid i" ::: "memory");
-}
-inline void unmask_interrupts() noexcept {
-  asm volatile("cpsie i" ::: "memory");
-}
+inline void mask_interrupts() noexcept { asm volatile("cpsid i" ::: "memory"); }
+inline void unmask_interrupts() noexcept { asm volatile("cpsie i" ::: "memory"); }
 
 #endif
 

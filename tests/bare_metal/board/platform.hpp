@@ -7,12 +7,8 @@
 extern "C" int image_main();
 
 namespace platform {
-[[noreturn]] inline void leave(int status) noexcept {
-  board::exit(status);
-}
+[[noreturn]] inline void leave(int status) noexcept { board::exit(status); }
 using one_core_lock = ashlar::interrupt_mask<board::interrupt_port>;
 }  // namespace platform
 
-int main() {
-  return image_main();
-}
+int main() { return image_main(); }

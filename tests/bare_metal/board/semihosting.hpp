@@ -32,9 +32,7 @@ inline constexpr std::uint32_t application_exit = 0x20026;
 }  // namespace semihosting
 
 /// `text` ends with a zero.
-inline void write(const char* text) noexcept {
-  semihosting::call(semihosting::write_text, text);
-}
+inline void write(const char* text) noexcept { semihosting::call(semihosting::write_text, text); }
 
 inline void write(std::uint32_t number) noexcept {
   char text[11];

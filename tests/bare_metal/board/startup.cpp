@@ -21,12 +21,8 @@ int image_entry() asm("main");  // C++ lets nobody call main by its name
   board::write("unhandled exception\n");
   board::exit(126);
 }
-[[gnu::weak]] void sys_tick_handler() noexcept {
-  unhandled();
-}
-[[gnu::weak]] void pend_sv_handler() noexcept {
-  unhandled();
-}
+[[gnu::weak]] void sys_tick_handler() noexcept { unhandled(); }
+[[gnu::weak]] void pend_sv_handler() noexcept { unhandled(); }
 }
 
 namespace {

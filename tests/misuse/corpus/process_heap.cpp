@@ -33,9 +33,7 @@ void* of_a_heap_instance(std::size_t size) {
 void* by_allocator(std::size_t size) {
   return ashlar::allocator<object>().allocate(size / sizeof(object));
 }
-void by_deallocate(void* p) {
-  ashlar::allocator<object>().deallocate(static_cast<object*>(p), 1);
-}
+void by_deallocate(void* p) { ashlar::allocator<object>().deallocate(static_cast<object*>(p), 1); }
 void by_deallocate_sized(void* p, std::size_t size) {
   ashlar::allocator<object>().deallocate(static_cast<object*>(p), size / sizeof(object));
 }
@@ -64,12 +62,8 @@ void destroy_container(void* data) {
 
 // ---- std::pmr
 
-void* by_resource(std::size_t size) {
-  return ashlar::pmr::process_resource()->allocate(size);
-}
-void to_resource(void* p) {
-  ashlar::pmr::process_resource()->deallocate(p, size_of_block);
-}
+void* by_resource(std::size_t size) { return ashlar::pmr::process_resource()->allocate(size); }
+void to_resource(void* p) { ashlar::pmr::process_resource()->deallocate(p, size_of_block); }
 void to_resource_sized(void* p, std::size_t size) {
   ashlar::pmr::process_resource()->deallocate(p, size);
 }

@@ -86,9 +86,7 @@ Exit status: 0; 1 where the process does not answer, or cannot do it; 2 a wrong 
 // A profile of many call stacks, or the recorder's start, takes its time.
 constexpr std::chrono::seconds answer_time(15);
 
-[[noreturn]] void fail_usage(const std::string& why) {
-  throw command_error(status_usage, why);
-}
+[[noreturn]] void fail_usage(const std::string& why) { throw command_error(status_usage, why); }
 
 control::process_socket socket_named(const std::string& subject) {
   if (subject.find('/') != std::string::npos) return {0, subject};

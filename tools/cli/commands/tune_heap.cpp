@@ -68,9 +68,7 @@ std::string render_heap(const tune::heap_tuning& tuned) {
                                format_bytes(static_cast<std::uint64_t>(made.requested.over_time)));
 }
 
-bool is_header(const std::string& path) {
-  return path.ends_with(".hpp") || path.ends_with(".h");
-}
+bool is_header(const std::string& path) { return path.ends_with(".hpp") || path.ends_with(".h"); }
 
 }  // namespace
 
