@@ -44,8 +44,6 @@ def main() -> int:
         ("suites of presets", len(set(suites) - {""})),
         ("decisions", sum(re.match(r"docs/decisions/\d", name) is not None for name in pages)),
         ("words of markdown", sum(len(text.split()) for text in pages.values())),
-        ("lines above 100 columns in ashlar/", sum(len(line) > 100 for name in lines if name.startswith("ashlar/")
-                                                  for line in files[name].splitlines())),
     ):
         print(f"{count:9,}  {what}")
     return 0

@@ -18,6 +18,11 @@ clang-format-19 --dry-run --Werror "${sources[@]}" || {
   exit 1
 }
 echo "lint: ${#sources[@]} files formatted"
+long=$(git grep -nE '^.{101}' -- 'ashlar/*.hpp' 'ashlar/*.h' 'ashlar/*.cpp' || true)
+[ -z "$long" ] || {
+  echo "lint: longer than 100 columns:" "$long" >&2
+  exit 1
+}
 # A zip file and a checkout on Windows make files of them, which hold a path.
 links=$(git ls-files -s | sed -n 's/^120000 [^\t]*\t//p')
 [ -z "$links" ] || {

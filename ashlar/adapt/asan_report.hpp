@@ -6,7 +6,8 @@
 // byte of a component's memory come the block, the component's name, and who allocated and freed
 // it:
 //
-//   ashlar: 0x7bfff5d09068 is 8 bytes inside the block of 64 bytes at 0x7bfff5d09060 of 'orders', which is free
+//   ashlar: 0x7bfff5d09068 is 8 bytes inside the block of 64 bytes at 0x7bfff5d09060 of 'orders',
+//   which is free
 //   ashlar: allocated by thread T0:
 //   ashlar:   #0 0x55d3ad39f9c1 in take_order orders.cpp:12
 //   ...

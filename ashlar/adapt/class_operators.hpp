@@ -20,7 +20,7 @@
 namespace ashlar {
 
 /// `Heap` is one that class operators can stand on, as static functions that do not throw:
-///   Heap::try_allocate(size, alignment)  a block, or null. 0 counts as 1; alignment: a power of two
+///   Heap::try_allocate(size, alignment)  a block, or null. 0 counts as 1. alignment: power of two
 ///   Heap::deallocate(p)                  gives a block back; null does nothing.
 ///   Heap::asks_handler()                 whether try_allocate calls the std::new_handler itself
 /// Thread-safety: the heap's; no lock is held while a handler runs.

@@ -1,9 +1,9 @@
 // adapt/pmr.hpp: every component as a std::pmr::memory_resource, and the other way round.
 // Layer: adapt.
 //
-//   pmr::process_resource()     the process heap; one object, there from start to end of the program
+//   pmr::process_resource()     the process heap; one object, from start to end of the program
 //   pmr::resource<Component>    a pool, pool set, arena or heap instance (pmr_component.hpp)
-//   pmr::source                 a memory_resource as the page source of a pool, arena or heap (there, too)
+//   pmr::source                 a memory_resource as page source of a pool, arena or heap
 //
 // So they stack in any order: a resource over a pool over a source over a resource ...
 // Law: two resources are equal exactly when they are one object: no resource frees what another

@@ -651,7 +651,7 @@ TYPED_TEST(SharedArena, ThreadsNeverShareABlock) {
   EXPECT_EQ(memory.stats().allocations, got);
 }
 
-// ---- random programs over every kind of arena against a model that is a list of blocks (tests/model/arenas.hpp) ----
+// ---- random programs over every kind of arena, against a list of blocks (tests/model/arenas.hpp)
 
 TEST(AnyArena, RandomProgramsAgreeWithTheModel) {
   model::try_out(model::arenas::all(), support::times(200u));

@@ -3,7 +3,7 @@
 // Layer: check.
 //
 //   a slot:  | closed ............ | pattern | the caller's bytes | pattern | closed page |
-//            ^ begin               ^ a page  ^ address                      ^ end of the slot's room
+//            ^ begin               ^ a page  ^ address                      ^ end of the slot
 //        or  | the caller's bytes | pattern | closed ............................... page |
 //            ^ begin, address               ^ a page
 //

@@ -1,8 +1,10 @@
 // check/live_look.hpp: one thread looks at live blocks that other threads may free meanwhile.
 // Layer: check.
 //
-//   a thread that looks:   announces blocks --> every thread passes a fence --> reads words and canaries --> ends
-//   a thread that frees:   the block's word is zero --> is it announced? then it waits --> clears the rest
+//   a thread that looks:   announces blocks --> every thread passes a fence
+//                          --> reads words and canaries --> ends
+//   a thread that frees:   the block's word is zero --> is it announced? then it waits
+//                          --> clears the rest
 //
 // Either the look sees that the word is gone, or the free sees the announcement and waits. So a
 // block whose word is there keeps its canary until the look has ended, and what is spoilt was

@@ -69,11 +69,11 @@ namespace ashlar::detail {
   return 1 / one_minus_exp(static_cast<double>(sampled_bytes(size)) / static_cast<double>(every));
 }
 
-/// A thread's place in its gap. What is in reach of hits is at most `reach_max` of it: so what a hit
-/// passes is small, and a thread soon sees that another mean is asked for.
+/// A thread's place in its gap. What is in reach of hits is at most `reach_max` of it: so what a
+/// hit passes is small, and a thread soon sees that another mean is asked for.
 ///
-/// A gap decides on the allocation at which that is seen, and the next one has the new mean. So what
-/// decides on an allocation never depends on what is decided.
+/// A gap decides on the allocation at which that is seen, and the next one has the new mean. So
+/// what decides on an allocation never depends on what is decided.
 class sample_gap {
  public:
   static constexpr std::uint64_t reach_max = 64 * 1024;
@@ -90,9 +90,9 @@ class sample_gap {
     return size < in_reach_ + beyond_;
   }
 
-  /// Effects: the allocation's bytes leave the gap; behind its end a new one is drawn, with the mean
-  /// `every`. Returns: 0, or the mean of the gap that ended: the allocation is sampled. `seed` is
-  /// for a thread's first gap.
+  /// Effects: the allocation's bytes leave the gap; behind its end a new one is drawn, with the
+  /// mean `every`. Returns: 0, or the mean of the gap that ended: the allocation is sampled. `seed`
+  /// is for a thread's first gap.
   template <class Seed>
   [[nodiscard]] constexpr std::uint64_t ended_at(std::size_t size, std::uint64_t every,
                                                  Seed seed) noexcept {

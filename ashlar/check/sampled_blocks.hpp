@@ -2,7 +2,8 @@
 // allocates.
 // Layer: check.
 //
-//   block's address --> sample: size, birth, how many blocks it stands for --> site: a call stack and its sums
+//   block's address --> sample: size, birth, how many blocks it stands for
+//                   --> site: a call stack and its sums
 //
 // A sample stands for `weight` blocks of its size (sample_gap.hpp). A site's sums are of weights,
 // so they are estimates of what all blocks of that call stack would give. A call stack is a site of

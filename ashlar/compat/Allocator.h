@@ -9,10 +9,10 @@
 // As in the classic: one caller at a time (no lock: who shares one holds his own); blocks are
 // recycled, last freed first, and go back where they came from with the Allocator.
 // Unlike it:
-//   - Blocks are a multiple of a pointer's size apart. In a caller's memory they are `size` itself, but
-//     at least 4: objects * size bytes are all that is ever touched, whatever the size (below 4 they
-//     hold fewer objects). Memory that is less aligned than its blocks have to be costs one block:
-//     declare it alignas(std::max_align_t).
+//   - Blocks are a multiple of a pointer's size apart. In a caller's memory they are `size` itself,
+//     but at least 4: objects * size bytes are all that is ever touched, whatever the size (below 4
+//     they hold fewer objects). Memory that is less aligned than its blocks have to be costs one
+//     block: declare it alignas(std::max_align_t).
 //   - Heap blocks come from operator new in the classic, and follow its protocol here: the
 //     new-handler is called until it has helped or is gone, then std::bad_alloc is thrown. An empty
 //     pool, of the heap or static, calls the new-handler once, as there, and tries again once; then
@@ -30,8 +30,7 @@
 
 #define ASHLAR_ALLOCATOR_CLASS
 #ifdef ASHLAR_ALLOCATOR_TEMPLATE
-#error \
-    "Allocator.h and memory_pool_allocator.h both define Allocator: a source file includes one of them"
+#error "Allocator.h and memory_pool_allocator.h both define Allocator: a source file includes one"
 #include "one of both"  // is not there: the compiler stops
 #endif
 
@@ -237,7 +236,8 @@ class Allocator {
 
 /// An Allocator with room for `Objects` objects of type T inside: bytes, not pointers, and four
 /// more for each object, so that a double free is found. Its size:
-///   sizeof(AllocatorPool<T, n>) <= n * (BlockSize(sizeof(T)) + 4) + sizeof(Allocator) + 3 alignments
+///   sizeof(AllocatorPool<T, n>) <= n * (BlockSize(sizeof(T)) + 4) + sizeof(Allocator)
+///                                  + 3 alignments
 template <class T, UINT Objects>
 class AllocatorPool : public Allocator {
   static_assert(Objects > 0, "a pool without a block");

@@ -11,8 +11,8 @@
 //   - Of two equal sizes the second has a byte more.
 //   - Freed blocks are used again.
 //   - A request of exactly a size uses that size.
-//   - Sizes are not rounded up to powers of two, only to the alignment: 62 takes 64 bytes, 100 takes
-//     112. Each is at least the alignment of std::max_align_t.
+//   - Sizes are not rounded up to powers of two, only to the alignment: 62 takes 64 bytes, 100
+//     takes 112. Each is at least the alignment of std::max_align_t.
 //   - Any alignment is right: a class whose size is a multiple of 32 or 64 is aligned to that, and
 //     what no class is aligned enough for comes from ::operator new (or is std::bad_alloc).
 //   - All memory is one piece: it is there or the constructor throws, and nothing leaks.

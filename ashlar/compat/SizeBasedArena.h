@@ -17,11 +17,11 @@
 //     the first static constructor to the last static destructor.
 //   - allocate_object and allocate_array take what an operator new is told, so that a derived class
 //     that is larger ends in ashlar_fault(wrong_size), and an array has room for its cookie.
-//   - allocate_one and allocate_n are not told the size, so the compiler warns where the class is not
-//     final. They find a larger object by what it wrote: memory that was never handed out is zero.
-//     They look when the next object is allocated, so a larger object is found if it wrote a byte
-//     that is not zero by then. Without `reuse` only. For a class with virtual functions, which is
-//     there to be derived from, allocate_one does not compile.
+//   - allocate_one and allocate_n are not told the size, so the compiler warns where the class is
+//     not final. They find a larger object by what it wrote: memory that was never handed out is
+//     zero. They look when the next object is allocated, so a larger object is found if it wrote a
+//     byte that is not zero by then. Without `reuse` only. For a class with virtual
+//     functions, which is there to be derived from, allocate_one does not compile.
 //
 //   class Orc {
 //    public:

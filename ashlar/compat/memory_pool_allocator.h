@@ -25,8 +25,7 @@
 
 #define ASHLAR_ALLOCATOR_TEMPLATE
 #ifdef ASHLAR_ALLOCATOR_CLASS
-#error \
-    "Allocator.h and memory_pool_allocator.h both define Allocator: a source file includes one of them"
+#error "Allocator.h and memory_pool_allocator.h both define Allocator: a source file includes one"
 #include "one of both"  // is not there: the compiler stops
 #endif
 

@@ -14,7 +14,7 @@
 #include <ashlar/core/policy.hpp>
 
 extern "C" {
-/* Makes the lock; called once by the first xalloc_init, which is before main where it is automatic. */
+/* Makes the lock; called once by the first xalloc_init, before main where that is automatic. */
 void lock_init(void);
 /* Waits for the lock and takes it. Never called by a thread that has it. Must not throw. */
 void lock_get(void);

@@ -2,7 +2,8 @@
 // C++20; for one source file of a program.
 //
 //   #include "xallocator_heap_blocks.h"
-//   XALLOCATOR_HEAP_BLOCKS(ashlar::blocks<64, 32>, ashlar::blocks<396, 20>, ashlar::blocks<768, 10>);
+//   XALLOCATOR_HEAP_BLOCKS(ashlar::blocks<64, 32>, ashlar::blocks<396, 20>,
+//                          ashlar::blocks<768, 10>);
 //
 // As xallocator_static_pools.h, but each size grows without limit: the count is that of its first
 // slab, which comes from the process heap when the first block is asked for, and the blocks are
@@ -18,8 +19,7 @@
 #error "xallocator_heap_blocks.h needs C++20: compile this file with -std=c++20"
 #include "-std=c++20"  // is not there: the compiler stops
 #elif defined(STATIC_POOLS)
-#error \
-    "STATIC_POOLS is defined, and XALLOCATOR_HEAP_BLOCKS would use the heap: write XALLOCATOR_STATIC_POOLS, or undefine STATIC_POOLS"
+#error "STATIC_POOLS is defined: write XALLOCATOR_STATIC_POOLS here, or undefine STATIC_POOLS"
 #else
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 // program.
 //
 //   #include "xallocator_static_pools.h"
-//   XALLOCATOR_STATIC_POOLS(ashlar::blocks<16, 64>, ashlar::blocks<64, 32>, ashlar::blocks<396, 20>,
-//                           ashlar::blocks<768, 10>);
+//   XALLOCATOR_STATIC_POOLS(ashlar::blocks<16, 64>, ashlar::blocks<64, 32>,
+//                           ashlar::blocks<396, 20>, ashlar::blocks<768, 10>);
 //
 // From then on xmalloc, xfree, xrealloc, xalloc_stats and their kin, and every class with
 // XALLOCATOR, are served from these blocks and from nothing else, in all files of the program, C
@@ -16,15 +16,15 @@
 // errno ENOMEM, as is exhaustion.
 //
 // More arguments, in any order (ashlar/pool/pool_set.hpp):
-//   ashlar::exhaustion::handler_and_retry<>  calls the std::new_handler until there is a block; the default
-//                                            calls it once, and tries again once. Where there is none,
-//                                            or it throws, xmalloc is null: C cannot be thrown
-//                                            through. A class with XALLOCATOR throws bad_alloc anyway.
+//   ashlar::exhaustion::handler_and_retry<>  calls the std::new_handler until there is a block
 //   ashlar::exhaustion::null                 calls no handler
 //   ashlar::no_lock                          one thread
-//   ashlar::user_locks                       the program's lock_init, lock_get, lock_release, lock_destroy
-//                                            (<ashlar/compat/user_locks.hpp>); the default is ashlar::os::mutex
-//   ashlar::check::full<>, ...               more checks; the default finds foreign, interior and double frees
+//   ashlar::user_locks                       the program's lock_init, lock_get, lock_release and
+//                                            lock_destroy (<ashlar/compat/user_locks.hpp>)
+//   ashlar::check::full<>, ...               more checks
+// By default the new_handler is called once, and the request tried once more. Where there is none,
+// or it throws, xmalloc is null: C cannot be thrown through. A class with XALLOCATOR throws
+// bad_alloc anyway. The lock is ashlar::os::mutex; foreign, interior and double frees are found.
 //
 // Firmware without libashlar gives a lock policy and defines ashlar_fault and xalloc_stats_line.
 #pragma once
@@ -33,8 +33,7 @@
 #error "xallocator_static_pools.h needs C++20: compile this file with -std=c++20"
 #include "-std=c++20"  // is not there: the compiler stops
 #elif defined(ASHLAR_DOCUMENT_POOLS)
-#error \
-    "STATIC_POOLS: include xallocator_static_pools.h before xallocator.h in the file that has XALLOCATOR_STATIC_POOLS"
+#error "STATIC_POOLS: include xallocator_static_pools.h before xallocator.h in this file"
 #else
 
 #define ASHLAR_OWN_POOLS /* so STATIC_POOLS defines no others in this file */

@@ -3,16 +3,16 @@
 // Law: a check that is off costs no byte and no instruction; one that is on is exact: what it
 // reports is a misuse, always.
 //
-//   policy        finds                                         price
-//   check::none   nothing                                       0
-//   check::cheap  foreign, interior and never allocated         a link a block (1, 2 or 4 bytes, by the
-//                 addresses, double free; nobody follows what   pool's capacity; 4 where that is known
-//                 is written into a free block                  at run time); 4 instructions more an
-//                                                               allocation, 5 to 7 a free (x86-64:
-//                                                               tests/pool_calls/pool_calls.txt)
-//   check::full   that, bytes written behind a block (seen at   16 bytes or more behind a block, the
-//                 its free) and after its free (seen at reuse   quarantine, and writing each block
-//                 or by audit())                                twice
+//   policy        finds                                       price
+//   check::none   nothing                                     0
+//   check::cheap  foreign, interior and never allocated       a link a block (1, 2 or 4 bytes, by
+//                 addresses, double free; nobody follows      the pool's capacity; 4 where that is
+//                 what is written into a free block           known at run time); 4 instructions
+//                                                             more an allocation, 5 to 7 a free
+//   check::full   that, bytes written behind a block (seen    16 bytes or more behind a block, the
+//                 at its free) and after its free (seen at    quarantine, and writing each block
+//                 reuse or by audit())                        twice
+// (Instructions on x86-64: tests/pool_calls/pool_calls.txt.)
 // A pool records no allocation site: a trace (tools/) has it, with the stack. A heap instance with
 // these policies (instance/heap.hpp) is checked by the engine of the process heap: full records
 // call stacks.

@@ -1,9 +1,10 @@
 // core/recording.hpp: whether a component tells a recorder of its blocks.
 // Layer: core (freestanding). The one place where a component speaks to a recorder.
 //
-//   recording::none          nobody is told: no byte, no instruction (tests/tools_absent compares the machine code)
-//   recording::to<recorder>  that object, of static storage duration, is told of each block that is handed out or comes
-//                            back and of each request that found none: no byte in the component
+//   recording::none          nobody is told: no byte, no instruction (tests/tools_absent)
+//   recording::to<recorder>  that object, of static storage duration, is told of each block that is
+//                            handed out or comes back and of each request that found none: no
+//                            byte in the component
 //
 // Law: a birth is told after the block was taken, a death before it is free, both with no lock of
 // the component held. So the order in which a recorder hears of them, from however many callers, is
@@ -28,9 +29,12 @@ struct recorded_pool {
 
 /// Who is told. Called by whoever calls the component, by several at the same time where its lock
 /// policy allows that; must not call the component.
-///   r.allocated(pool, p, size, alignment)  `p` is for a request of so many bytes; of a pool of one size: that size
-///   r.freed(pool, p)                       `p` is about to come back. A misuse is told, too, before it is seen.
-///   r.refused(pool, size, alignment)       there was no block: told for each try, those of a handler's retry as well
+///   r.allocated(pool, p, size, alignment)  `p` is for a request of so many bytes; of a pool of one
+///                                          size: that size
+///   r.freed(pool, p)                       `p` is about to come back. A misuse is told, too,
+///                                          before it is seen.
+///   r.refused(pool, size, alignment)       there was no block: told for each try, those of a
+///                                          handler's retry as well
 template <class R>
 concept block_recorder =
     requires(R& r, const recorded_pool& pool, const void* p, std::size_t size) {

@@ -3,7 +3,8 @@
 // Layer: core (freestanding).
 //
 //   constinit ashlar::sealable_source<my_pages> pages;
-//   ashlar::fixed_pool<ashlar::source_ref<decltype(pages)>> pool({48, 8}, ashlar::heap_blocks{}, pages);
+//   ashlar::fixed_pool<ashlar::source_ref<decltype(pages)>> pool({48, 8}, ashlar::heap_blocks{},
+//                                                                pages);
 //   ...
 //   pages.seal();    // from here on the pool has the blocks it has
 #pragma once

@@ -71,8 +71,8 @@ inline constexpr std::string_view magic{
     "\x89"
     "ATR\r\n\x1a\n",
     8};
-/// 6 had no look at exit, 5 no looks at memory, 4 no notes, 3 no brief_events, 2 no names, 1 no identified_modules;
-/// all are read as well.
+/// 6 had no look at exit, 5 no looks at memory, 4 no notes, 3 no brief_events, 2 no names, 1 no
+/// identified_modules; all are read as well.
 inline constexpr std::uint32_t version = 7;
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;

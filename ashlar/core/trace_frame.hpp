@@ -1,8 +1,9 @@
 // core/trace_frame.hpp: one thread's events as a frame of a trace, in a fixed number of bytes.
 // Layer: core (freestanding). Not for users: core/trace_recorder.hpp is built of it.
 //
-//   while events come   | head | kinds .. | times .. | sizes .. | addresses .. | alignments .. | stacks .. | texts .. |
-//   when it is whole    | head | kinds | times | sizes | addresses | alignments | stacks | texts |
+//   | head | kinds | times | sizes | addresses | alignments | stacks | texts |
+//
+// While events come there is room behind each of these; a whole frame has none.
 //
 // Law: an event is put whole or not at all; what was refused fits once the frame was finished.
 // docs/trace-format.md tells the bytes. A frame as it is put here is never compressed, and a death

@@ -3,13 +3,14 @@
 // Layer: core (freestanding). No heap, no library: a frame of the trace is put together in the
 // recorder, and handed to the port whole.
 //
-//   struct uart {                                               what the recorder asks of the board: trace_port
+//   struct uart {  // what the recorder asks of the board: trace_port
 //     static constexpr std::uint32_t ticks_per_second = 1000;
 //     static std::uint32_t now() noexcept;
 //     static bool write(const std::byte* bytes, std::size_t count) noexcept;
 //   };
 //   constinit ashlar::trace_recorder<uart> recorder;
-//   constinit ashlar::static_pool<message, 16, ashlar::recording::to<recorder>, ashlar::named<"messages">> messages;
+//   constinit ashlar::static_pool<message, 16, ashlar::recording::to<recorder>,
+//                                 ashlar::named<"messages">> messages;
 //   recorder.begin("firmware"); ...; recorder.end();
 //
 // Law: events in the trace + lost() == what happened. An event is in the trace, in its order, or
@@ -41,10 +42,11 @@ namespace ashlar {
 /// Where a trace goes, and whose clock it has. Called under the recorder's lock; must not use a
 /// pool that is recorded.
 ///   P::ticks_per_second       of now(); a constant
-///   port.now()                a counter that wraps where its type does. It is looked at with each event, and must not
-///                             pass a whole turn between two.
-///   port.write(bytes, count)  takes all the bytes (true) or none (false), and does not wait. One that took a part is to
-///                             refuse from then on: the trace ends there, and all before is read.
+///   port.now()                a counter that wraps where its type does. It is looked at with each
+///                             event, and must not pass a whole turn between two.
+///   port.write(bytes, count)  takes all the bytes (true) or none (false), and does not wait. One
+///                             that took a part is to refuse from then on: the trace ends there,
+///                             and all before is read.
 template <class P>
 concept trace_port = requires(P& port, const std::byte* bytes, std::size_t count) {
   { P::ticks_per_second } -> std::convertible_to<std::uint64_t>;

@@ -6,7 +6,7 @@
 // malloc for them. That malloc is this library's. So a key of POSIX threads, which needs no memory,
 // says how far a thread is:
 //
-//   nothing  -->  away: its objects are being made  -->  ready  -->  away: its objects are being destroyed
+//   nothing  -->  away: its objects are being made  -->  ready  -->  away: they are being destroyed
 //
 // A thread that is away allocates from the system. Each address tells whose a block is, so blocks
 // of both go back where they came from.

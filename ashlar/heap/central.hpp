@@ -108,9 +108,9 @@ class central {
   }
 
   /// Effects: takes blocks back: what fits into the stash of `side`, then others until `left` is
-  /// spent, one at least. A fault naming `call` for an address that is no block in use of this class:
-  /// at once if it has to be sorted into its slab, else when it is. Where the process goes on after
-  /// it, that address is dropped. Returns: how many are dealt with, the first ones.
+  /// spent, one at least. A fault naming `call` for an address that is no block in use of this
+  /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes
+  /// on after it, that address is dropped. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(pages& page_heap, void* const* blocks, std::size_t count,
                                  const char* call, work& left, unsigned side = 0) noexcept {
     sorting how(true);
@@ -347,8 +347,8 @@ class central {
   using counter = std::atomic<std::size_t>;
   using counter_of_slabs = std::atomic<std::uint32_t>;
 
-  /// What one side has, on cache lines of its own: 128 bytes. Where two sides shared a line, lists of
-  /// two threads took an eighth longer.
+  /// What one side has, on cache lines of its own: 128 bytes. Where two sides shared a line, lists
+  /// of two threads took an eighth longer.
   struct alignas(cache_line_bytes) part {
     lock_type mutex;
     counter_of_slabs slabs{0};

@@ -292,7 +292,8 @@ TEST_F(PageHeap, WithoutABitmapASlabIsRefusedAndNoPageIsLost) {
   }
   EXPECT_GT(refused, 0u);
   // With large pages, those at the top went back to the system before a slab was refused, and some
-  // were closed. They are nobody's until it gives memory again; but no other pages take their place.
+  // were closed. They are nobody's until it gives memory again; but no other pages take their
+  // place.
   space_.refuse_memory(false);
   for (std::size_t i = 0; i < page_count; ++i) ASSERT_NE(m_.new_large(1, 1), nullptr);
   EXPECT_LE(space_.live_bytes(), bytes + (std::size_t{1} << 20)) << "pages were lost";

@@ -1,7 +1,8 @@
 // heap/page_supply.hpp: which pages a request gets, how many there may be, and when they go back.
 // Layer: heap.
 //
-//   a request:  dirty runs -> clean ones -> closed ones -> fresh pages of a range -> headrooms -> a new range
+//   a request:  dirty runs -> clean ones -> closed ones -> fresh pages of a range -> headrooms
+//               -> a new range
 //   giving:     a run in use -> dirty -> (older than the delay) purged -> clean
 //               a large block whose memory goes back at once -> closed
 //

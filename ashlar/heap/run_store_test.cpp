@@ -1,4 +1,5 @@
-// Runs without a policy: their bins, how they are cut and merged, and what is kept behind a large block.
+// Runs without a policy: their bins, how they are cut and merged, and what is kept behind a large
+// block.
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
 

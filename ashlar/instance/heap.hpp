@@ -7,16 +7,17 @@
 //                                            ~heap: everything goes back at once, freed or not
 //
 //   heap<Policies...>, in any order: a page source (where blocks come from; default the system),
-//   exhaustion::* (what allocate does when there is nothing left; default null), check::* (what is looked at; default
-//   none) and at_death::ignore, report or stop (what the end says of blocks in use; default ignore)
+//   exhaustion::* (what allocate does when there is nothing left; default null), check::* (what is
+//   looked at; default none) and at_death::ignore, report or stop (what the end says of blocks in
+//   use; default ignore)
 //
 // The same engine as the process heap: one cache for each thread and heap, blocks without headers.
 //
 //   policy        finds
 //   check::none   foreign addresses, double frees and interior addresses, at once
 //   check::cheap  that, and other sizes than asked for; leaks by class
-//   check::full   that, bytes written beyond either end and after the free, leaks by place; who made and
-//                 who freed the block (check/full_check.hpp)
+//   check::full   that, bytes written beyond either end and after the free, leaks by place; who
+//                 made and who freed the block (check/full_check.hpp)
 #pragma once
 
 #include <cstddef>
@@ -69,8 +70,8 @@ class heap {
   /// heap exhausted. Requires: what `source` refers to outlives the heap; the source is called with
   /// locks of the heap held, by any thread, so it must be callable by any thread, must not call
   /// this heap, and begins and ends no heap.
-  /// Throws: nothing. Some system calls, here and at the first allocation; faces_bench.cpp in bench/
-  /// measures what the life of a heap costs.
+  /// Throws: nothing. Some system calls, here and at the first allocation; faces_bench.cpp in
+  /// bench/ measures what the life of a heap costs.
   explicit heap(const heap_options& options = {}, source_type source = {},
                 exhaustion_type exhaustion = {}) noexcept
       : source_(std::move(source)),

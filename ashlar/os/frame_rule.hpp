@@ -1,9 +1,10 @@
 // os/frame_rule.hpp: how a call is left: where its caller's registers are.
 // Layer: os.
 //
-//   stack pointer                                 the frame's end (in the tables: canonical frame address)
+//   stack pointer                                 the frame's end (tables: canonical frame address)
 //   v                                                            v
-//   | locals ... | caller's frame pointer | ... | return address | the caller's frame ... --> addresses grow
+//   | locals ... | caller's frame pointer | ... | return address | the caller's frame ...
+//   addresses grow -->
 //
 // Laws: the caller's stack pointer is the frame's end, and the return address is the word below it.
 // A call of which the tables say anything else is `other`: the compiler's runtime can leave it, we

@@ -39,7 +39,8 @@
 namespace ashlar::os {
 
 /// The probe `alloc` of the provider `otel_memory`: a block was sampled, and stands for so many
-/// bytes. The contract: https://github.com/open-telemetry/opentelemetry-ebpf-profiler, design document 3.
+/// bytes. The contract: design document 3 of
+/// https://github.com/open-telemetry/opentelemetry-ebpf-profiler.
 [[gnu::always_inline]] inline void probe_alloc([[maybe_unused]] const void* block,
                                                [[maybe_unused]] unsigned long size,
                                                [[maybe_unused]] unsigned long weight) noexcept {

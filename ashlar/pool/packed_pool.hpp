@@ -5,10 +5,10 @@
 //
 // For memory that somebody else has measured as count * size, as classic code does. fixed_pool
 // makes its blocks a multiple of a pointer's size, and so finds room for fewer there.
-// Law: a free block's first bytes are the address of the next free one, and null in the last; copied
-// in and out, since a block of 12 bytes is aligned for nothing larger than 4. In blocks that are
-// narrow, smaller than an address, it is the number: their list is one of its own, and the hits,
-// which know of addresses alone, miss each time.
+// Law: a free block's first bytes are the address of the next free one, and null in the last;
+// copied in and out, since a block of 12 bytes is aligned for nothing larger than 4. In blocks that
+// are narrow, smaller than an address, it is the number: their list is one of its own, and the
+// hits, which know of addresses alone, miss each time.
 #pragma once
 
 #include <cstddef>

@@ -96,9 +96,9 @@ class control {
 
 extern control the_control;
 
-/// What answers for heaps beside the process heap (instance/heap_body.cpp). Returns: whether one named
-/// `name` lives: then it has the `budget` from now on if that is not null, 0: as much as there is,
-/// and `now` has its figures.
+/// What answers for heaps beside the process heap (instance/heap_body.cpp). Returns: whether one
+/// named `name` lives: then it has the `budget` from now on if that is not null, 0: as much as
+/// there is, and `now` has its figures.
 using named_heap_request = bool (*)(const char* name, const std::uint64_t* budget,
                                     ashlar_stats& now) noexcept;
 /// Null until the first of them begins.

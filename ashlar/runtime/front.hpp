@@ -4,8 +4,8 @@
 //
 //   front      allocate, free, resize and size go
 //   counted    to the thread's test scopes (test_scopes.hpp), and from there to the next front
-//   sampled    to sampling.hpp: a call that takes a sample or ends one; and from there to the next front
-//   plain      to the heap, inside the gate. While another thread forks, the reserve serves and keeps what is freed
+//   sampled    to sampling.hpp: a call that takes a sample or ends one, and on to the next front
+//   plain      to the heap, inside the gate. While another thread forks, the reserve serves
 //   watched    the same way, past what looks at them (check/watched_heap.hpp)
 //   hardened   to process_hardened.hpp, and from there to the heap
 //   sanitizer  to a sanitizer's malloc (os/sanitizer.hpp)

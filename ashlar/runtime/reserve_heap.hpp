@@ -3,8 +3,8 @@
 // Layer: runtime.
 //
 //   allocate  -->  a heap of its own, made at the first need; no fork takes its locks
-//   free      -->  of its own blocks at any time; what belongs to the process heap goes on a list, which
-//                  the forking thread empties after the fork
+//   free      -->  of its own blocks at any time; what belongs to the process heap goes on a list,
+//                  which the forking thread empties after the fork
 //
 // A child of fork has none of the threads that were inside the reserve. If there were any, the
 // child gives that heap up: its blocks stay as they are, a free of one does nothing, and the next
