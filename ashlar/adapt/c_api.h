@@ -48,7 +48,7 @@ int ashlar_background(int on) ASHLAR_NOEXCEPT;
 
 /* Makes sure that `bytes` of free memory are there, in one piece and really in memory, together
  * with the caches of `threads` threads beside the calling one and all that the heap needs for
- * itself to cut the bytes into blocks of any size (some 3 % more, and up to 5 MiB;
+ * itself to cut the bytes into blocks of any size (some 3 % more, and up to 12 MiB;
  * heap/prefault_test.cpp). So much is kept from now on, whatever ashlar_set_purge said before.
  * Returns 0, or -1 with errno ENOMEM; what was got until then stays. O(bytes): the system clears
  * each page. */

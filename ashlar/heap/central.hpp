@@ -1,4 +1,4 @@
-// heap/central.hpp: what all threads share for one size class: its lock, its stashes, its slabs.
+// heap/central.hpp: what all threads share for one size class: its locks, its stashes, its slabs.
 // Layer: heap.
 //
 //   thread caches <- batches -> stashes (stacks of addresses) <- bits -> slabs <- runs -> page heap
@@ -16,9 +16,14 @@
 // ones may become empty. Some empty ones rest for their side. The others leave, and serve any
 // class. Free pages of slabs in use leave alone.
 //
+// A batch is taken from the first of these that has a block: the side's stash, its slabs whose
+// pages are all in memory; if a slab is empty, the side's other slabs; the other side's stash; free
+// pages, as a new slab; the other side's slabs; growth.
+//
 // Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers), and
 // absent_pages == bits of `absent` in all slabs of the side.
-// Thread-safety: every function locks; none calls out while it does, but for the page heap.
+// Thread-safety: any caller. No lock is held while others are called, but for the page heap and the
+// visitor of a slab.
 #pragma once
 
 #include <algorithm>
@@ -42,10 +47,10 @@
 
 namespace ashlar::detail {
 
-/// What a fault names of a block that was freed long ago, nobody knows any more by which face.
+/// The call that a fault names for a block that was freed earlier: the real one is not recorded.
 inline constexpr const char* earlier_free = is_drop_in ? "free" : "an earlier free";
 
-/// The empty slabs of all classes that rest. Bytes.
+/// Bytes of the empty slabs that are kept, of all classes.
 struct empty_slabs_at_rest {
   std::size_t most = 0;
   std::atomic<std::size_t> bytes{0};
@@ -63,8 +68,8 @@ class central {
   central(const central&) = delete;
   central& operator=(const central&) = delete;
 
-  /// Requires: called once, first; `shape`, of class `c`, stays; `slots` are both stashes'. Empty
-  /// slabs leave at once, or rest as `rest` says, which stays, too.
+  /// Requires: called once, first; `shape` and `rest` live as long as this. `slots` are for both
+  /// stashes. Null `rest`: no empty slab is kept.
   void place(class_index c, const slab_shape& shape, void** slots, std::size_t stash_capacity,
              std::size_t steady_slabs = SIZE_MAX, empty_slabs_at_rest* rest = nullptr) noexcept {
     class_ = c;
@@ -78,8 +83,8 @@ class central {
   /// Effects: takes up to `count` blocks, from one stash or from slabs, and writes them to out[-1],
   /// out[-2], ... Those of `side` come first. Where keys are in use, blocks that come from slabs
   /// get their marks and keys. Returns: how many; 0 when out of memory, or when it would take
-  /// growth and that is refused. A batch from slabs begins at `start`, and is shorter when `left`
-  /// is spent. A slab behind steady_slabs others is in memory.
+  /// growth and that is refused. A batch from slabs begins at `start`, and ends when `left` is
+  /// spent. The pages of a slab beyond steady_slabs are put into memory at once.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
                                  work& left, batch_start start = batch_start::lowest_block,
                                  unsigned side = 0) noexcept {
@@ -87,20 +92,20 @@ class central {
     const unsigned other = 1 - side;
     std::size_t got = 0;
     if (has_free(side)) got = take_from(side, page_heap, to, source::used_slabs, left);
-    // Empty slabs first, this side's or one that was of the other: so the sides' blocks do not mix.
+    // An empty slab first, its own or taken from the other side: so the sides' blocks do not mix.
     if (got == 0 && empty_slabs() != 0) {
       if (sides_[side].listed.load(relaxed) == 0)
         static_cast<void>(remove_empty(page_heap, sides_[other], left));
       got = take_from(side, page_heap, to, source::free_pages, left);
     }
-    // What another thread frees for this one rests there.
+    // Threads of the other side put back there what this side's threads have allocated.
     if (got == 0 && has_free(other)) got = take_from(other, page_heap, to, source::stash, left);
     if (got == 0 && g == growth::refused)
       got = take_from(side, page_heap, to, source::free_pages, left);
     if (got == 0 && has_free(other)) got = take_from(other, page_heap, to, source::slabs, left);
     if (got == 0 && g == growth::allowed)
       got = take_from(side, page_heap, to, source::growth, left);
-    // Both without the lock: the blocks' pages may not be in memory yet.
+    // Without the lock: both calls may fault pages in.
     if (to.steady != nullptr) [[unlikely]]
       page_heap.populate(to.steady, shape_->bytes());
     if (to.keyed) use(page_heap).give_keys(out - got, got);
@@ -127,7 +132,7 @@ class central {
     return done;
   }
 
-  /// As `give`, but straight into the slabs, also blocks that the next to take some shall not get.
+  /// As `give`, but into the slabs: who takes next does not get these blocks first.
   [[nodiscard]] std::size_t give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
                                           const char* call, work& left,
                                           unsigned side = 0) noexcept {
@@ -141,9 +146,9 @@ class central {
     return done;
   }
 
-  /// Effects: empty slabs leave, and the stashes are sorted back into the slabs, so that more do:
-  /// what is there now, from the top down, until `left` is spent, but `most` at most. Between two
-  /// pieces (sorted_at_once) the lock is open, and others get blocks. Returns: what has left.
+  /// Effects: deletes the empty slabs, then sorts stashed blocks into slabs, from the top: what is
+  /// there now, but `most` at most, until `left` is spent. Between two pieces (sorted_at_once) the
+  /// lock is open. Returns: what has gone.
   resting_blocks settle(pages& page_heap, work& left, std::size_t most = SIZE_MAX) noexcept {
     resting_blocks gone;
     for (unsigned side = 0; side != sides; ++side) {
@@ -338,7 +343,7 @@ class central {
   static constexpr std::uint8_t empty_slab = quarters;
   static constexpr std::uint8_t fullness_lists = quarters + 1;
   static constexpr std::uint8_t full = fullness_lists;
-  // On none either while its pages are given back, and nobody's to put on one or to remove.
+  // Its pages are being given back: on no list, and not to be linked or deleted.
   static constexpr std::uint8_t away = fullness_lists + 1;
 
   static constexpr auto relaxed = std::memory_order_relaxed;
@@ -478,7 +483,7 @@ class central {
   /// Effects: gives back the pages `leaving` of a slab that is away, which it is no longer then.
   /// Returns: the bytes. Requires: no lock is held.
   ASHLAR_COLD std::size_t purge_away(pages& page_heap, run& slab, page_set leaving) noexcept {
-    // Of a slab that is on no list nobody takes a block, so its free pages stay free.
+    // No thread takes blocks from a slab that is on no list, so its free pages stay free.
     const page_set gone = page_heap.purge_pages(slab, leaving);
     part& p = sides_[slab.side];
     const std::lock_guard guard(p.mutex);
@@ -627,10 +632,9 @@ class central {
     return done;
   }
 
-  /// Effects: sorts blocks back, up to the first misuse, which is dropped, or until `left` is
-  /// spent, or there is no place for more strays; counts those that were given. Returns: how many
-  /// are dealt with, one at least; the last of them only where it is a misuse, which is `how.bad`
-  /// then. Requires: the lock of `side`; count != 0.
+  /// Effects: puts blocks into slabs. Stops behind the first misuse, which is dropped and is
+  /// `how.bad`, when `left` is spent, or when how.stray is full. Returns: how many are dealt with,
+  /// one at least, the dropped one included. Requires: the lock of `side`; count != 0.
   [[nodiscard]] std::size_t put_into_slabs(unsigned side, pages& page_heap, void* const* blocks,
                                            std::size_t count, sorting& how, work& left) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
@@ -691,8 +695,8 @@ class central {
     return how.bad.address == nullptr ? i : i + 1;
   }
 
-  /// Returns: as the page heap's; of this side it is one of this class, also for an address that is
-  /// no block in use, of which the other side's slab may leave meanwhile.
+  /// Returns: the slab that page_heap.slab_of finds; null if it is of this side and of another
+  /// class. A slab of the other side may go meanwhile, if `block` is no block in use.
   [[nodiscard]] run* slab_of(pages& page_heap, const void* block, unsigned side,
                              char*& base) const noexcept {
     run* const r = page_heap.slab_of(block, class_, base);

@@ -6,9 +6,9 @@
 //   page_supply   which pages a request gets, the most there may be, what goes back and when
 //   run_store     the runs themselves: free ones by length, cutting, merging, headroom
 //
-// In a hardened process a closed page lies behind each slab: a page that no access is possible to.
-// By default one lies behind the first slabs of one block. What runs past a slab's last block ends
-// there. It is the last page of the slab's run, and of no class.
+// A closed page, which no access is possible to, ends what runs past the last block of a slab: in a
+// hardened process behind each new slab, up to a limit; else behind the first slabs that are one
+// block long. It is the last page of the slab's run, and of no class.
 //
 //   | slab of 64-byte blocks | closed page | slab of 1 KiB blocks | closed page | ...
 //
@@ -258,8 +258,8 @@ class page_heap : public large_blocks<Space, Mutex> {
 
   // ---- beforehand -----------------------------------------------------------------------------
 
-  /// Effects: there is a free run of `pages` that is in memory and stays so, and tables for
-  /// whatever it comes to be cut into. The lock is open meanwhile. Returns: false when memory was
+  /// Effects: puts a free run of `pages` into memory, and keeps it there, with the tables for any
+  /// blocks that are cut from it. The lock is open meanwhile. Returns: false when memory was
   /// refused.
   [[nodiscard]] bool prefault(std::size_t pages) noexcept {
     const std::lock_guard guard(mutex_);
@@ -395,8 +395,8 @@ class page_heap : public large_blocks<Space, Mutex> {
   }
 
   heap_keys keys_;
-  std::size_t closed_ = 0;      ///< slabs whose run has a page more than they use
-  std::size_t closed_max_ = 0;  ///< as many may have one
+  std::size_t closed_ = 0;      ///< slabs with a closed page behind them
+  std::size_t closed_max_ = 0;  ///< the most of them
   std::uint64_t closes_refused_ = 0;
   const char* name_ = nullptr;
 };

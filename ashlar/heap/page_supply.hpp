@@ -1,8 +1,8 @@
 // heap/page_supply.hpp: which pages a request gets, how many there may be, and when they go back.
 // Layer: heap.
 //
-//   a request:  dirty runs -> clean ones -> closed ones -> fresh pages of a range -> headrooms
-//               -> a new range
+//   a request:  dirty runs -> clean ones -> closed ones, if many -> fresh pages of a range
+//               -> closed ones -> headrooms -> a new range
 //   giving:     a run in use -> dirty -> (older than the delay) purged -> clean
 //               a large block whose memory goes back at once -> closed
 //
@@ -11,7 +11,8 @@
 // dirty for longer than the delay is purged: given back to the system.
 //
 // Law: whoever makes used pages + dirty pages more leaves them <= the most there may be.
-// Invariant (audit): pages of runs in use, being purged and lost == used_pages_.
+// Invariant (audit): pages of runs in use, being purged and lost == used_pages_ + the closed pages
+// behind slabs (page_heap.hpp).
 // Thread-safety: one lock for the structure (run_store.hpp), which is open during every system call
 // that gives memory back. Purging is done by one thread at a time, under a lock of its own.
 #pragma once
@@ -52,8 +53,8 @@ class page_supply {
   page_supply& operator=(const page_supply&) = delete;
 
   /// Effects: from now on pages in use and dirty do not become more than `pages`. Where they are
-  /// more now, nothing grows until they are less. They cross when they come to `soft_percent` of
-  /// `pages`.
+  /// more now, nothing grows until they are less. has_crossed() tells that they have come to
+  /// `soft_percent` of `pages`.
   void set_pages_max(std::size_t pages, unsigned soft_percent = 100) noexcept {
     const std::lock_guard guard(mutex_);
     pages_max_ = pages;
@@ -68,8 +69,8 @@ class page_supply {
   [[nodiscard]] bool take_crossing() noexcept {
     return crossed_.exchange(false, std::memory_order_relaxed);
   }
-  /// Returns: the bytes that have to go back so that pages in use and dirty are well below that,
-  /// by a sixteenth of the most there may be: it takes a while to cross again. 0: they are below.
+  /// Returns: the bytes to give back so that pages in use and dirty are a sixteenth of the most
+  /// there may be below that percentage: less would cross again soon. 0: they are below it.
   [[nodiscard]] std::size_t bytes_above() noexcept {
     const std::lock_guard guard(mutex_);
     const std::size_t now = committed_pages_.load(std::memory_order_relaxed);
@@ -155,7 +156,7 @@ class page_supply {
   }
   /// Returns: whether the space leaves the system alone now (sealable.hpp).
   [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
-  /// Returns: whether more is free at once than is to be kept.
+  /// Returns: whether as much is free as is to be kept, or more.
   [[nodiscard]] bool has_more_than_kept() noexcept {
     const std::lock_guard guard(mutex_);
     return runs_.dirty_pages() << page_shift >= keep_bytes_.load(std::memory_order_relaxed);
@@ -229,7 +230,7 @@ class page_supply {
     runs_.make_dirty(r);
   }
 
-  /// Effects: from now on fresh pages serve before closed ones, while no more than `pages` are
+  /// Effects: from now on fresh pages serve before closed ones, while fewer than `pages` are
   /// closed.
   void let_closed_wait(std::size_t pages) noexcept { closed_wait_pages_ = pages; }
   [[nodiscard]] bool closed_wait() const noexcept {
@@ -379,7 +380,7 @@ class page_supply {
       }
       return left.is_left();
     });
-    // A bin of so many that are not to leave must not keep the others waiting.
+    // A bin whose runs are all to stay is skipped: it would keep the others waiting.
     const bool is_stuck = stopped == bin && taken == nullptr;
     bin = stopped + (is_stuck ? 1 : 0);
     const bool taken_any = taken != nullptr;

@@ -1,4 +1,4 @@
-// heap/reclaimer.hpp: why a block leaves a stash, and a free page the process: all reasons.
+// heap/reclaimer.hpp: why a block leaves a stash, and a free page the process.
 // Layer: heap.
 //
 //   reason           who comes with it          what goes back                        at most
@@ -8,13 +8,18 @@
 //   idleness         that miss, where more is   the same: the cache drains, so that   4 rounds of
 //                    idle than in use           its next calls miss and go on         all slabs
 //   growth to come   a miss, before the heap    stashes and idle stacks to slabs, so  64 blocks a
-//                    grows                      that empty ones serve instead         page grown
+//                    grows                      that empty ones serve instead         page, or all
 //   growth           a miss, each 1 MiB to a    pages of slabs of classes that rest   8 pages a
 //                    new peak                   to the system                         page grown
 //   end of a thread  at_end                     stashes to slabs                      what it moved
-//   refusal          a request without memory   stashes and stacks to slabs           all
+//   refusal          a request without memory   stashes and stacks to slabs, all      all
+//                                               free runs to the system
 //   request          trim                       stashes, all free pages               all
-//   pressure         the thread                 as by age, at once                    8,192 slabs
+//   pressure         the thread, or a crossed   as by age, at once                    8,192 slabs
+//                    soft limit
+//
+// Without a look, pages leave when a large block is freed, cleared or copied (large_blocks.hpp),
+// and addresses at the end of a range are given up with them (free_runs.hpp).
 //
 // Where stashes go to slabs, empty slabs that rest leave, too. Age is counted in looks: what one
 // look finds unused goes at the next one. Sorting a scattered block back costs some 5 to 10 ns,
@@ -186,10 +191,9 @@ class reclaimer {
   /// What a step of another thread does at most: a miss does not wait for its locks for long.
   static constexpr std::size_t work_a_step = 32'000;
 
-  /// Idleness. So often looks go round all slabs when more has become idle: blocks in stashes are
-  /// seen to rest, then go to their slabs, whose free pages leave at the next round. One round
-  /// more, for what is freed during the first. Less than idle_bytes_min is not worth a miss. What
-  /// was idle before is not news, with an eighth of it.
+  /// Idleness. Rounds through all slabs once idle memory has grown: one sees which blocks nobody
+  /// used, one sorts them, one gives pages back, one is for blocks freed meanwhile. Growth by less
+  /// than idle_bytes_min, or than an eighth, does not count.
   static constexpr unsigned draining_rounds = 4;
   static constexpr std::size_t idle_bytes_min = std::size_t{1} << 20;
   static constexpr std::size_t idle_before_share = 8;

@@ -9,11 +9,11 @@
 // stale, so no slot between the ends is null. A stack that was never used is closed: it has no
 // room, and shares two null slots with all others that have none.
 //
-// Rooms are handed out one behind the other as stacks open and grow, and the slot behind a room is
-// the next one's bottom: so a thread that allocates a little of everything touches few pages for
-// it. A stack that outgrows its room moves, unless its room is the last; what it leaves is lost
-// until the cache starts anew, which is less than what it moves to. A stack that closes keeps its
-// room, and opens and grows in it again.
+// A stack gets its room when it opens or grows, behind the last room, and the slot behind a room is
+// the next one's bottom. So a thread that uses every class a little touches few pages. A stack that
+// outgrows its room moves, unless its room is the last; what it leaves is lost until the cache
+// starts anew, which is less than what it moves to. A stack that closes keeps its room, and opens
+// and grows in it again.
 //
 // While the owner is alone in the heap, the address of each block's mark (block_sign.hpp) stands
 // `mark_distance` behind its slot. So a hit that pops the block need not look for it.
@@ -92,8 +92,8 @@ static_assert(slots_total <= UINT16_MAX + std::size_t{1});
 enum class miss : std::uint8_t { empty = 1, full = 2 };
 inline constexpr std::uint8_t both_misses = 3;
 
-/// What the owner of a cache keeps in it, where other threads may look for it: a thread's own
-/// memory can be gone before anybody knows that the thread has ended.
+/// The owner's data that other threads read. They are here because a thread's own memory can be
+/// gone before anybody knows that the thread has ended.
 struct owner_bytes {
   alignas(void*) std::byte bytes[192];
 };
@@ -196,7 +196,7 @@ struct thread_cache {
     return true;
   }
 
-  cache_tops tops;  ///< first: of the cache, the owner's hits know this alone
+  cache_tops tops;  ///< first: hits reach this part alone
   /// Blocks on stack c when its owner last left the hit path: what statistics may read from
   /// elsewhere.
   std::atomic<std::uint32_t> published[class_count];
@@ -210,7 +210,7 @@ struct thread_cache {
   std::uint8_t side;               ///< of the centrals' stashes, that the owner uses first
   std::uint8_t handed_over;        ///< blocks that the owner left to their slabs
   std::uint32_t settling_round;    ///< the last in which the owner sorted back (reclaimer.hpp)
-  std::uint16_t stacks_to_settle;  ///< so many it has not looked at in that round
+  std::uint16_t stacks_to_settle;  ///< stacks still to check in that round
   std::size_t opened_bytes;        ///< that open stacks had room for before they grew
   std::size_t capacity_bytes;      ///< that `grow` has added to open stacks
   std::size_t moved_blocks;        ///< that came from the centrals and went there since the start

@@ -1,17 +1,19 @@
-// runtime/front.hpp: which functions serve the calls that no hit path could. They are chosen when
-// the settings are read, and when a setting changes.
+// runtime/front.hpp: which functions serve a call that no hit path could. Settings choose among
+// plain, watched and hardened, when they are read and when one changes; the rest is chosen for each
+// call.
 // Layer: runtime. For the process heap's own source files.
 //
 //   front      allocate, free, resize and size go
 //   counted    to the thread's test scopes (test_scopes.hpp), and from there to the next front
 //   sampled    to sampling.hpp: a call that takes a sample or ends one, and on to the next front
 //   plain      to the heap, inside the gate. While another thread forks, the reserve serves
-//   watched    the same way, past what looks at them (check/watched_heap.hpp)
+//   watched    the same way, through the checks (check/watched_heap.hpp)
 //   hardened   to process_hardened.hpp, and from there to the heap
 //   sanitizer  to a sanitizer's malloc (os/sanitizer.hpp)
 //   reserved   to the reserve: the calls for its own blocks (reserve_heap.hpp)
 //
-// Law: `front_behind` alone asks which front serves. What a front calls does not ask again.
+// `plain` is process_heap.cpp's, with the miss of the heap behind it (heap/basic_heap.hpp). Law:
+// `next_front` alone decides which front serves; a front that passes a call on names itself.
 #pragma once
 
 #include <atomic>
@@ -35,9 +37,9 @@ enum class front : std::uint8_t {
   program  ///< none: a call of the program's
 };
 
-/// plain, watched or hardened: hardened until the environment is known, so every block has a word,
-/// should it stay so. Threads hit while it is plain. An index and no pointers to functions: whoever
-/// writes here chooses among few.
+/// plain, watched or hardened. It starts as hardened: should that stay, the first blocks have their
+/// words, too. Hits work only while it is plain. An index, not pointers: who overwrites it can
+/// choose a known front only.
 extern constinit std::atomic<front> the_front;
 
 [[nodiscard]] inline bool is_hardened() noexcept {
@@ -47,9 +49,9 @@ extern constinit std::atomic<front> the_front;
   return the_front.load(std::memory_order_relaxed) == front::plain;
 }
 
-/// Returns: the front that serves a call next which comes from `last`. `block` is what it is about;
-/// null: it allocates. A guarded block is watched: it can be a sampled one of a plain process.
-[[nodiscard]] ASHLAR_HOT front front_behind(front last, const void* block = nullptr) noexcept {
+/// Returns: the front that serves a call after `last` did. It is about `block`; null: it allocates.
+/// A guarded block is watched, in a plain process, too: it can be a sampled one.
+[[nodiscard]] ASHLAR_HOT front next_front(front last, const void* block = nullptr) noexcept {
   if (last == front::program && self.scopes != nullptr) [[unlikely]]
     return front::counted;
   if constexpr (is_drop_in)
@@ -62,7 +64,7 @@ extern constinit std::atomic<front> the_front;
   return is_guarded ? front::watched : now;
 }
 
-// What the front `by` does, which front_behind returned. `call` is the name that a fault's message
+// What the front `by` does, which next_front returned. `call` is the name that a fault's message
 // gives.
 
 /// Returns: a block, zero if it is to be `zeroed`; null when out of memory.
@@ -72,8 +74,8 @@ extern constinit std::atomic<front> the_front;
 void give(void* block, const char* call, front by) noexcept;
 [[nodiscard]] void* resize(void* block, std::size_t size, const char* call, front by) noexcept;
 
-/// Effects: the library's own threads start, if they may. Called by allocations that missed, before
-/// a lock is taken.
+/// Effects: the library's own threads start, if they may, and the callback of the memory limit runs
+/// if that was crossed. Called by allocations that missed, before a lock is taken.
 void note_allocation() noexcept;
 
 }  // namespace ashlar::runtime

@@ -288,8 +288,7 @@ struct taken {
     // Behind another allocator's calls, as a recorder's, this may be the process's first: its
     // settings are read with the first cache, and say what serves.
     if (const visit here; here.is_inside()) static_cast<void>(own_cache());
-    if (self.own != nullptr)
-      return take(size, alignment, zeroed, call, front_behind(front::counted));
+    if (self.own != nullptr) return take(size, alignment, zeroed, call, next_front(front::counted));
   }
   call = told_as(call);
   if (self.turn.until <= 1) {

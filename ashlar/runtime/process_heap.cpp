@@ -126,7 +126,7 @@ ASHLAR_MISS void* resize_inside(void* block, std::size_t size, const char* call,
 /// naming `call`.
 bool expect_served(const void* block, std::size_t size, std::size_t alignment,
                    const char* call) noexcept {
-  const front by = front_behind(front::sampled, block);
+  const front by = next_front(front::sampled, block);
   if constexpr (!is_drop_in)
     if (by == front::sanitizer) return true;
   // Before the look: a fault of a hardened block looks by itself.
@@ -193,23 +193,22 @@ void* take(std::size_t size, std::size_t alignment, bool zeroed, const char* cal
   } else if (by == front::sanitizer) {
     return os::sanitizer_heap::allocate(size, alignment, zeroed);
   }
-  return counted_allocation(size, call, [=] {
-    return take(size, alignment, zeroed, call, front_behind(front::counted));
-  });
+  return counted_allocation(
+      size, call, [=] { return take(size, alignment, zeroed, call, next_front(front::counted)); });
 }
 
 void* allocate_slow(std::size_t size, const char* call) noexcept {
-  return take(size, 1, false, call, front_behind(front::program));
+  return take(size, 1, false, call, next_front(front::program));
 }
 void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char* call) noexcept {
-  return take(size, alignment, false, call, front_behind(front::program));
+  return take(size, alignment, false, call, next_front(front::program));
 }
 void* allocate_aligned(std::size_t size, std::size_t alignment, const char* call) noexcept {
   return alignment <= block_granule ? allocate(size, call)
                                     : allocate_aligned_slow(size, alignment, call);
 }
 void* allocate_zeroed(std::size_t size, const char* call) noexcept {
-  return take(size, 1, true, call, front_behind(front::program));
+  return take(size, 1, true, call, next_front(front::program));
 }
 
 void give(void* block, const char* call, front by) noexcept {
@@ -220,16 +219,16 @@ void give(void* block, const char* call, front by) noexcept {
   if constexpr (is_drop_in) {
     if (by == front::sampled) {
       end_sample(block);
-      return give(block, call, front_behind(front::sampled, block));
+      return give(block, call, next_front(front::sampled, block));
     }
   } else if (by == front::sanitizer) {
     return os::sanitizer_heap::deallocate(block);
   }
-  counted_free(block, call, [=] { give(block, call, front_behind(front::counted, block)); });
+  counted_free(block, call, [=] { give(block, call, next_front(front::counted, block)); });
 }
 
 void deallocate_slow(void* block, const char* call) noexcept {
-  if (block != nullptr) give(block, call, front_behind(front::program, block));
+  if (block != nullptr) give(block, call, next_front(front::program, block));
 }
 
 void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
@@ -245,17 +244,17 @@ void* resize(void* block, std::size_t size, const char* call, front by) noexcept
   }
   if (by == front::counted)
     return counted_resize(block, size, call, [=] {
-      return resize(block, size, call, front_behind(front::counted, block));
+      return resize(block, size, call, next_front(front::counted, block));
     });
   return resize_inside(block, size, call, by);
 }
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-  return resize(block, size, call, front_behind(front::program, block));
+  return resize(block, size, call, next_front(front::program, block));
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
-  const front by = front_behind(front::sampled, block);
+  const front by = next_front(front::sampled, block);
   if (by == front::hardened) return hardened_size(block, call);
   if constexpr (!is_drop_in)
     if (by == front::sanitizer) return os::sanitizer_heap::usable_size(block);

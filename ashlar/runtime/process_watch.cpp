@@ -90,7 +90,7 @@ calls_told_as::calls_told_as(const char* call, const char* instead) noexcept
 calls_told_as::~calls_told_as() { self.told = before_; }
 
 bool expect_size_slow(const void* block, std::size_t size, const char* call) noexcept {
-  const front by = front_behind(front::sampled, block);
+  const front by = next_front(front::sampled, block);
   if (by == front::hardened) hardened_expect_size(block, size, call);
   if (by == front::hardened || by == front::reserved) return true;
   if (guards.contains(block)) return guards.expect_size(block, size, call);

@@ -169,13 +169,13 @@ void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
   if (block != nullptr) return zeroed ? std::memset(block, 0, size) : block;
   const std::uint64_t gap = gap_ended_at(size);
   if (gap == 0) {
-    block = take(size, alignment, zeroed, call, front_behind(front::sampled));
+    block = take(size, alignment, zeroed, call, next_front(front::sampled));
   } else {
     block = take_guarded(size, alignment, zeroed, call);
     const bool hits = is_plain();  // only a block in no slab can be a sampled one then
     if (block == nullptr && hits) block = take_outside_of_slabs(size, alignment, zeroed);
     const bool is_safe = block != nullptr || !hits;
-    if (block == nullptr) block = take(size, alignment, zeroed, call, front_behind(front::sampled));
+    if (block == nullptr) block = take(size, alignment, zeroed, call, next_front(front::sampled));
     // No free of a block of the reserve hits, either.
     if (block != nullptr && (is_safe || reserve.contains(block))) note(block, size, gap);
   }
@@ -224,7 +224,7 @@ void* reallocate_sampling(void* block, std::size_t size, const char* call) noexc
   detail::block_sample* sample = nullptr;
   if (const look at; is_sampled) sample = samples.take(block);
   if (sample != nullptr) os::probe_free(block);  // before another thread can have its address
-  void* const resized = resize(block, size, call, front_behind(front::sampled, block));
+  void* const resized = resize(block, size, call, next_front(front::sampled, block));
   if (const look at; sample != nullptr) {
     if (resized == nullptr || resized == detail::no_block()) {
       tell_tracers(block, sample->size, sample->weight);
