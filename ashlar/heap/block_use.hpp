@@ -50,7 +50,10 @@ class block_use {
   /// Effects: the blocks, which have left their slabs, rest with their keys.
   void give_keys(void* const* blocks, std::size_t count) const noexcept {
     const auto secret = pages_.keys().secret();
-    for_each_mark(blocks, count, [secret](block_mark& mark, void* block) {
+    for_each_mark(blocks, count, [=](std::size_t i, block_mark& mark) {
+      // Stores to lines that are far away wait for each other; loads do not.
+      if (i + 16 < count) __builtin_prefetch(blocks[i + 16], 1);
+      void* const block = blocks[i];
       mark = mark_of(block);
       write(block, key_of(secret, block));
     });
@@ -58,7 +61,7 @@ class block_use {
   /// Effects: the blocks, which come back to their slabs, have no marks any more, and no keys if
   /// those are cleared there.
   void take_signs(void* const* blocks, std::size_t count) const noexcept {
-    for_each_mark(blocks, count, [](block_mark& mark, void*) { mark = 0; });
+    for_each_mark(blocks, count, [](std::size_t, block_mark& mark) { mark = 0; });
     if (!pages_.keys().are_cleared_in_slabs()) [[likely]]
       return;
     for (std::size_t i = 0; i < count; ++i) write(blocks[i], 0);
@@ -69,16 +72,16 @@ class block_use {
   }
 
  private:
-  /// Effects: calls `change` with the mark of each block, and the block. Requires: the caller has
+  /// Effects: calls `change` with the number of each block, and its mark. Requires: the caller has
   /// the blocks.
   template <class Change>
   void for_each_mark(void* const* blocks, std::size_t count, Change change) const noexcept {
     if (pages_.has_one_range()) [[likely]] {
       // A copy: a store to a mark would make the compiler load the original again.
       const block_tables tables = pages_.first_tables();
-      for (std::size_t i = 0; i < count; ++i) change(*tables.mark_at(blocks[i], shift_), blocks[i]);
+      for (std::size_t i = 0; i < count; ++i) change(i, *tables.mark_at(blocks[i], shift_));
     } else {
-      for (std::size_t i = 0; i < count; ++i) change(*mark_at(blocks[i]), blocks[i]);
+      for (std::size_t i = 0; i < count; ++i) change(i, *mark_at(blocks[i]));
     }
   }
 
