@@ -216,7 +216,8 @@ class large_blocks : public page_supply<Space, Mutex> {
   [[nodiscard]] bool may_fence() const noexcept {
     return closing_ == closing::first && fences_left_ != 0 && !space_.is_sealed();
   }
-  void count_fence() noexcept { --fences_left_; }
+  /// Another thread may have had the last one since may_fence(): this is one more then.
+  void count_fence() noexcept { fences_left_ -= fences_left_ != 0 ? 1u : 0u; }
 
   large_block_stats stats_;
 

@@ -230,6 +230,31 @@ TEST_F(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
   m.audit();
 }
 
+// Where a request waits for pages to leave, another may take the last closed page meanwhile.
+TEST_F(PageHeap, ByDefaultNoMorePagesAreClosedThoughARequestWaited) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::first);
+  const auto behind = [&m](const run* r) { return m.heap().address_of(*r) + r->pages * page_size; };
+  std::vector<run*> small = m.blocks(20, 10);  // every other one is dirty soon, and none is closed
+  for (int i = 0; i < 106; ++i) m.new_large(50, 1);
+  m.heap().close_freed(closing::never);
+  for (std::size_t i = 0; i < small.size(); i += 2) m.drop(small[i]);
+  m.heap().close_freed(closing::first);
+  m.heap().set_pages_max(m.heap().committed_bytes() >> page_shift);
+  bool other_is_closed = false;
+  space.before_next_purge([&] {
+    space.before_next_purge([&] { other_is_closed = !is_accessible(behind(m.new_large(8, 1))); });
+  });
+  ASSERT_NE(m.new_large(40, 1), nullptr);
+  EXPECT_TRUE(other_is_closed);
+  m.heap().set_pages_max(SIZE_MAX);
+  for (int i = 0; i < 3; ++i) m.new_large(50, 1);
+  run* const later = m.new_large(50, 1);
+  ASSERT_NE(m.new_large(50, 1), nullptr);
+  EXPECT_TRUE(is_accessible(behind(later)));
+  m.audit();
+}
+
 TEST_F(PageHeap, ByDefaultABlockWhosePageIsNotClosedServesAsWell) {
   sealable<test_space> space;
   closing_heap m(space, closing::first);
