@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 #include <dirent.h>
@@ -162,7 +163,8 @@ constexpr std::uint64_t second_ns = 1'000'000'000;
 /// So long a client may take to send its request, and to read the answer.
 constexpr std::uint64_t request_ns_max = 2 * second_ns;
 constexpr std::uint64_t answer_ns_max = 10 * second_ns;
-/// The thread rests for so long when the system has no room for another client.
+/// The thread rests for so long when the system has no room for another client, or lets it wait for
+/// none.
 constexpr int rest_ms = 200;
 
 constexpr char no_memory[] = "ashlar 1 error 0000000000000033\nthe process gets no memory for it";
@@ -395,25 +397,25 @@ void control_socket::serve(control_handler answer, const std::atomic<bool>& must
   pollfd polled[clients_max + 2];
   bool hears_bell = true;
   while (!must_end.load(std::memory_order_acquire)) {
-    bool has_room = false;
-    for (int i = 0; i < clients_max; ++i) {
-      const client& c = clients[i];
-      has_room = has_room || c.file == 0;
-      const short events = c.answer != nullptr ? POLLOUT : POLLIN;
-      polled[i] = {c.file != 0 ? c.file : -1, events, 0};
-    }
-    pollfd& calls = polled[clients_max];
-    pollfd& bell = polled[clients_max + 1];
-    calls = {has_room ? listener_ : -1, POLLIN, 0};
+    // No more entries than are needed: RLIMIT_NOFILE bounds their number.
+    pollfd* end = polled + 2;
+    for (const client& c : clients)
+      if (c.file != 0) *end++ = {c.file, c.answer != nullptr ? short{POLLOUT} : short{POLLIN}, 0};
+    pollfd& calls = polled[0];
+    pollfd& bell = polled[1];
+    calls = {end != std::end(polled) ? listener_ : -1, POLLIN, 0};
     bell = {hears_bell ? bell_ : -1, POLLIN, 0};
-    if (::poll(polled, clients_max + 2, wait_ms(clients)) < 0) continue;
+    if (::poll(polled, static_cast<nfds_t>(end - polled), wait_ms(clients)) < 0) {
+      if (errno != EINTR) static_cast<void>(::poll(nullptr, 0, rest_ms));
+      continue;
+    }
     // Pending for the whole process, and not for this thread: it is the program's.
     if (bell.revents != 0 && !must_end.load(std::memory_order_acquire)) hears_bell = false;
     const std::uint64_t now = steady_ns();
-    for (int i = 0; i < clients_max; ++i) {
-      client& c = clients[i];
+    const pollfd* next = polled + 2;
+    for (client& c : clients) {
       if (c.file == 0) continue;
-      if (polled[i].revents != 0)
+      if (next++->revents != 0)
         c.answer != nullptr ? send_on(c) : receive(c, answer);
       else if (now >= c.until_ns)
         c.drop();

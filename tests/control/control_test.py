@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import signal
 import socket
@@ -267,6 +268,12 @@ class ControlTest(CommandTest):
         files = {os.readlink(f"/proc/{one.pid}/fd/{n}") for n in os.listdir(f"/proc/{one.pid}/fd")}
         self.assertFalse([f for f in files if f.startswith(("socket:", "anon_inode:"))], files)
         self.assertEqual(one.ask("close 3"), "closed")
+        for _ in range(3):
+            self.done("ctl", one.pid, "stats")
+
+    def test_few_descriptors(self):
+        one = self.service()
+        resource.prlimit(one.pid, resource.RLIMIT_NOFILE, (8, 8))
         for _ in range(3):
             self.done("ctl", one.pid, "stats")
 
