@@ -108,10 +108,14 @@ void memory_limit::call_back(function call, void* argument, unsigned percent) no
 }
 
 void memory_limit::apply() noexcept {
-  const std::uint64_t bytes = bytes_.load(std::memory_order_relaxed);
-  const auto most = std::min<std::uint64_t>(bytes, std::numeric_limits<std::size_t>::max());
-  the_heap.set_limit(bytes == 0 ? SIZE_MAX : static_cast<std::size_t>(most),
-                     soft_percent_.load(std::memory_order_relaxed));
+  std::uint64_t bytes = 0;
+  unsigned percent = 0;
+  do {  // again where another thread has set something meanwhile: else the older one might stay
+    bytes = bytes_.load();
+    percent = soft_percent_.load();
+    const auto most = std::min<std::uint64_t>(bytes, std::numeric_limits<std::size_t>::max());
+    the_heap.set_limit(bytes == 0 ? SIZE_MAX : static_cast<std::size_t>(most), percent);
+  } while (bytes != bytes_.load() || percent != soft_percent_.load());
 }
 
 bool memory_limit::call_program(std::size_t bytes_to_drop) noexcept {
