@@ -258,20 +258,13 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     cache* own;
 
     [[nodiscard]] unsigned side() const noexcept { return own != nullptr ? own->side : 0; }
-    [[nodiscard]] detail::resting_blocks all() const noexcept {
-      return of_stacks([](class_index) { return true; });
-    }
+    /// Returns: what is on stacks that rest. O(classes).
     [[nodiscard]] detail::resting_blocks resting() const noexcept {
-      return of_stacks([this](class_index c) { return is_resting(*own, c); });
-    }
-    /// Returns: what is on the stacks for which `counts`. O(classes).
-    template <class Counts>
-    [[nodiscard]] detail::resting_blocks of_stacks(Counts counts) const noexcept {
       detail::resting_blocks sum;
       if (own == nullptr) return sum;
       for (std::size_t i = 1; i < classes::count(); ++i) {
         const auto c = static_cast<class_index>(i);
-        if (const std::size_t n = own->count(c); n != 0 && counts(c))
+        if (const std::size_t n = own->count(c); n != 0 && is_resting(*own, c))
           sum.add(n, classes::block_size(c));
       }
       return sum;

@@ -28,7 +28,6 @@ enum class resting_place : bool { stash, slabs };
 /// What a caller without a cache can give back before the heap grows.
 struct no_cache {
   [[nodiscard]] unsigned side() const noexcept { return 0; }
-  [[nodiscard]] resting_blocks all() const noexcept { return {}; }
   [[nodiscard]] resting_blocks resting() const noexcept { return {}; }
   [[nodiscard]] std::size_t give_resting(std::uint32_t, work&) const noexcept { return 0; }
   [[nodiscard]] bool gives_more(std::uint32_t) const noexcept { return false; }

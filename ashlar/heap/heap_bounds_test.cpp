@@ -177,6 +177,32 @@ TEST(HeapBounds, ALimitMayChangeAtAnyTime) {
   h->audit();
 }
 
+// A slab whose pages are leaving is on no list meanwhile, and may have the only free block.
+TEST(HeapBounds, AFreeBlockWhosePagesAreLeavingServesARequestAtTheLimit) {
+  const class_index c = detail::standard_classes.of_size(24 * 1024);
+  const std::unique_ptr<bounded_heap> h = make(1 << 20);
+  std::vector<void*> blocks;
+  while (void* const block = h->allocate_uncached(c)) blocks.push_back(block);
+  h->deallocate_uncached(blocks[blocks.size() / 2], "free");
+  void* served = nullptr;
+  std::atomic<bool> has_come = false;
+  std::thread other;
+  h->space().before_next_purge([&] {
+    other = std::thread([&] {
+      served = h->allocate_uncached(c);
+      has_come = true;
+    });
+    // It may wait for this look: then it comes when the pages have left.
+    for (int ms = 0; ms != 100 && !has_come; ++ms)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  EXPECT_GT(h->trim(), 0u);
+  ASSERT_TRUE(other.joinable());
+  other.join();
+  EXPECT_NE(served, nullptr);
+  h->audit();
+}
+
 TEST(HeapBounds, ALargeBlockGrowsUpToTheBudgetInPlace) {
   const std::unique_ptr<bounded_heap> h = make(1 << 20);
   bool zeroed = false;

@@ -128,13 +128,13 @@ class reclaimer {
   }
 
   /// Effects: called when memory was refused: sorts back all that rests in stashes and `cached`.
-  /// Returns: whether anything did.
+  /// Waits for whoever has a slab on no list meanwhile: its pages leave, or it is deleted.
   template <class Cached>
-  bool sort_all(Cached cached) noexcept {
-    if ((centrals_.resting() + cached.all()).blocks == 0) return false;
+  void sort_all(Cached cached) noexcept {
     cached.give_all();
     centrals_.settle(pages_);
-    return true;
+    const std::lock_guard looks(mutex_);
+    const std::lock_guard slabs(centrals_);
   }
 
   /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the

@@ -304,9 +304,11 @@ class shared_heap {
                               std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count));
       got = centrals_[c].take(pages_, out, count, growth::allowed, left, batch_start::lowest_block,
                               side);
-      if (got == 0 && reclaimer_.sort_all(cached))
+      if (got == 0) {
+        reclaimer_.sort_all(cached);
         got = centrals_[c].take(pages_, out, count, growth::allowed, left,
                                 batch_start::lowest_block, side);
+      }
       if (got == 0) return 0;
       left.spend<space_type>(turn::block_taken, got);
       reclaimer_.after_growth();
@@ -345,8 +347,10 @@ class shared_heap {
       work left = work_of_a_call();
       reclaimer_.before_growth(no_cache{}, pages, left);  // a cache's few pages would not help
       r = pages_.new_large(pages, align_pages, growth::allowed);
-      if (r == nullptr && reclaimer_.sort_all(cached))
+      if (r == nullptr) {
+        reclaimer_.sort_all(cached);
         r = pages_.new_large(pages, align_pages, growth::allowed);
+      }
       if (r == nullptr) return nullptr;
       reclaimer_.after_growth();
     }
