@@ -4,10 +4,7 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
 
-#include <ashlar/core/stats.h>
 #include <ashlar/heap/basic_heap.hpp>
-#include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/slab.hpp>
 
 namespace ashlar::test {
 
