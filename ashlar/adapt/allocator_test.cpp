@@ -8,7 +8,6 @@
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/component_allocator.hpp>
 #include <ashlar/adapt/process_source.hpp>
-#include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/pool_set.hpp>
 #include <ashlar/pool/static_pool.hpp>
 

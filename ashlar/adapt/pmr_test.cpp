@@ -4,10 +4,8 @@
 #include <tests/support/model_heap.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/containers.hpp>
 #include <ashlar/adapt/pmr.hpp>
-#include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/pool_set.hpp>
 #include <ashlar/pool/static_pool.hpp>
 

@@ -6,18 +6,9 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/written_stats.hpp>
 
-#include <ashlar/adapt/allocator.hpp>
-#include <ashlar/adapt/c_api.h>
-#include <ashlar/adapt/process_source.hpp>
-#include <ashlar/adapt/smart_pointers.hpp>
-#include <ashlar/ashlar.h>
 #include <ashlar/ashlar.hpp>
-#include <ashlar/core/config.hpp>
-#include <ashlar/core/memory_tools.hpp>
-#include <ashlar/core/page_source.hpp>
 #include <ashlar/core/stats_fields.hpp>
 #include <ashlar/os/system_space.hpp>
-#include <ashlar/pool/static_pool.hpp>
 
 namespace {
 

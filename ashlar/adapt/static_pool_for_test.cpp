@@ -1,5 +1,4 @@
 // Static pools for containers: as many elements as promised, and no other heap.
-#include <tests/support/allocator_conformance.hpp>
 #include <tests/support/node_checks.hpp>
 #include <tests/support/random.hpp>
 #include <tests/support/test_headers.hpp>

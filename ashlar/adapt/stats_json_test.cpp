@@ -6,8 +6,6 @@
 
 #include <sys/prctl.h>
 
-#include <ashlar/ashlar.h>
-
 namespace {
 
 using nlohmann::json;

@@ -10,7 +10,6 @@
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/test_scope.hpp>
-#include <ashlar/runtime/hit_path.hpp>
 
 namespace {
 

@@ -3,8 +3,6 @@
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/arena/arena.hpp>
-#include <ashlar/arena/static_arena.hpp>
-#include <ashlar/arena/test_source.hpp>
 
 namespace {
 

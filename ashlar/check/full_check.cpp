@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include <ashlar/check/full_check.hpp>
-#include <ashlar/check/misuse_report.hpp>
 #include <ashlar/core/bits.hpp>
 
 namespace ashlar::detail {

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include <ashlar/check/full_check.hpp>
-#include <ashlar/check/misuse_report.hpp>
 #include <ashlar/check/watched_heap.hpp>
 
 namespace {

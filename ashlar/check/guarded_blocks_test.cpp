@@ -5,8 +5,6 @@
 
 #include <ashlar/check/guarded_blocks.hpp>
 #include <ashlar/check/misuse_report.hpp>
-#include <ashlar/core/bits.hpp>
-#include <ashlar/core/size_class.hpp>
 
 namespace {
 

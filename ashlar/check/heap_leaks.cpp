@@ -1,6 +1,5 @@
 // check/heap_leaks.cpp: the lines about blocks in use at the end of a heap instance.
 // Layer: check.
-#include <algorithm>
 
 #include <ashlar/check/heap_leaks.hpp>
 #include <ashlar/core/fault.hpp>

@@ -4,7 +4,6 @@
 
 #include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/check/live_look.hpp>
-#include <ashlar/os/thread_fence.hpp>
 
 namespace {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <string_view>
 
 #include <ashlar/check/sampled_blocks.hpp>
 #include <ashlar/core/bits.hpp>

@@ -2,10 +2,8 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/check/block_records.hpp>
 #include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/check/watched_heap.hpp>
-#include <ashlar/core/bits.hpp>
 
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/bits.hpp>
-
 #include "Allocator.h"
 
 namespace {

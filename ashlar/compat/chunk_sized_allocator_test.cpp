@@ -5,7 +5,6 @@
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/c_api.h>
-#include <ashlar/core/bits.hpp>
 
 #include "ChunkSizedAllocator.h"
 

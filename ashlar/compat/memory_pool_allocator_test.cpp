@@ -6,12 +6,6 @@
 #include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/bits.hpp>
-#include <ashlar/core/check_policy.hpp>
-#include <ashlar/core/counting.hpp>
-#include <ashlar/core/lock_policy.hpp>
-#include <ashlar/os/mutex.hpp>
-
 // As the document's tests do.
 template <class T>
 using MyAllocator = Allocator<T>;

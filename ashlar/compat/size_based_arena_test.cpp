@@ -2,10 +2,6 @@
 #include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/bits.hpp>
-#include <ashlar/core/config.hpp>
-#include <ashlar/core/memory_tools.hpp>
-
 #include "SizeBasedArena.h"
 
 namespace {

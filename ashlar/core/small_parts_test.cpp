@@ -2,7 +2,6 @@
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/core/bits.hpp>
-#include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/count_ones.hpp>
 #include <ashlar/core/exact_divisor.hpp>
 #include <ashlar/core/fault.hpp>

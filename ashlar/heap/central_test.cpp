@@ -3,7 +3,6 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
 
-#include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/central.hpp>
 
 namespace {
@@ -12,6 +11,8 @@ using namespace ashlar;
 using namespace ashlar::detail;
 using namespace test;
 
+using CentralWithPages = SlabsWithPages;
+using CentralWithPagesDeathTest = SlabsWithPages;
 constexpr slab_part first_pages{0, 2};
 /// Counts how often it is locked.
 struct counting_mutex : std::mutex {
@@ -96,8 +97,7 @@ struct fixture_with {
 using fixture = fixture_with<std::mutex>;
 
 // A class that grows steadily pays one system call for a slab's pages, not a page fault for each.
-TEST(Central, SlabsOfSteadyGrowthAreInMemory) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(CentralWithPages, SlabsOfSteadyGrowthAreInMemory) {
   fixture f(standard_classes.of_size(256), 0, 2);
   const auto populated = [&] { return f.space.calls(space_call::populate); };
   const std::size_t slab = f.blocks_of_a_slab();
@@ -118,8 +118,7 @@ TEST(Central, SlabsOfSteadyGrowthAreInMemory) {
   f.audit(2 * slab + 1);
 }
 
-TEST(Central, WhatTheSystemDoesNotPutIntoMemoryIsHandedOutAllTheSame) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(CentralWithPages, WhatTheSystemDoesNotPutIntoMemoryIsHandedOutAllTheSame) {
   fixture f(standard_classes.of_size(256), 0, 0);
   f.space.fail_always(space_call::populate, true);
   const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
@@ -138,8 +137,7 @@ TEST(Central, SlabsOfBlocksAboveAPageWaitForTheirPages) {
 
 // While pages of a slab leave, with no lock held, its other blocks may come back: one, so that it
 // would move to another list, or all, so that it would go.
-TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(CentralWithPages, BlocksComeBackWhilePagesOfTheirSlabLeave) {
   for (const bool all : {false, true}) {
     fixture f(detail::standard_classes.of_size(256), 0);
     std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
@@ -324,8 +322,7 @@ TEST(Central, OthersGetBlocksWhileAStashIsSorted) {
 }
 
 // Else two threads would get each other's blocks, whose cache lines are in another processor.
-TEST(Central, SidesHaveSlabsOfTheirOwnAndServeEachOther) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(CentralWithPages, SidesHaveSlabsOfTheirOwnAndServeEachOther) {
   fixture f(standard_classes.of_size(256), 0);
   const std::size_t slab = f.blocks_of_a_slab();
   std::vector<void*> mine = f.take(slab), yours = f.take(slab / 2, growth::allowed, 1);
@@ -347,8 +344,7 @@ TEST(Central, SidesHaveSlabsOfTheirOwnAndServeEachOther) {
   f.audit(2 * slab - slab / 2 + 1);
 }
 
-TEST(Central, EmptySlabsRestForTheirSideUntilOthersNeedThem) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(CentralWithPages, EmptySlabsRestForTheirSideUntilOthersNeedThem) {
   const class_index c = standard_classes.of_size(256);
   fixture f(c, 0, SIZE_MAX, 2 * standard_classes.shapes[c].bytes());
   const std::size_t slab = f.blocks_of_a_slab();
@@ -751,8 +747,7 @@ TEST(CentralDeathTest, AuditSeesAWrongBitmap) {
   EXPECT_DEATH(static_cast<void>(f.one.audit(*f.heap)), "audit\\(0x[0-9a-f]+\\): an internal");
 }
 
-TEST(CentralDeathTest, AuditSeesPagesThatAreNotFree) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(CentralWithPagesDeathTest, AuditSeesPagesThatAreNotFree) {
   fixture f(detail::standard_classes.of_size(256), 0);
   run* const slab = f.slab_of(f.take(1)[0]);  // in the first page
   const auto audit_with = [&](auto change) {

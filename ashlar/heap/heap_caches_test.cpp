@@ -3,10 +3,7 @@
 #include <deque>
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
-#include <tests/support/test_space.hpp>
 
-#include <ashlar/heap/basic_heap.hpp>
-#include <ashlar/heap/cache_set.hpp>
 #include <ashlar/os/mutex.hpp>
 
 namespace {

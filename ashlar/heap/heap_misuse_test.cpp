@@ -3,9 +3,6 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
 
-#include <ashlar/core/line_writer.hpp>
-#include <ashlar/heap/basic_heap.hpp>
-
 namespace {
 
 using namespace ashlar;

@@ -2,9 +2,6 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
 
-#include <ashlar/heap/basic_heap.hpp>
-#include <ashlar/heap/slab.hpp>
-
 namespace {
 
 using namespace ashlar;
@@ -12,6 +9,7 @@ using namespace ashlar::detail;
 using namespace test;
 using cache = test_heap::cache;
 
+using HollowSlabsWithPages = SlabsWithPages;
 constexpr std::uint64_t delay = 100;
 
 /// Block by block, byte by byte.
@@ -169,8 +167,7 @@ TEST(HollowSlabs, TrimGivesTheirFreePagesBack) {
   }
 }
 
-TEST(HollowSlabs, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
   h->heap.trim();  // sorts back what is stashed
@@ -190,8 +187,7 @@ TEST(HollowSlabs, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
 }
 
 // A thread beside the program looks in steps, so that nobody waits for it for long.
-TEST(HollowSlabs, ALookGoesInSteps) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, ALookGoesInSteps) {
   const auto h = std::make_unique<hollow_heap>(64, 16 * mebibyte);
   h->keep_one_in(512);
   h->heap.let_misses_reclaim(false);
@@ -219,8 +215,7 @@ TEST(HollowSlabs, ALookGoesInSteps) {
   h->heap.audit();
 }
 
-TEST(HollowSlabs, ALookAtOnceWaitsForNothing) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, ALookAtOnceWaitsForNothing) {
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
   const std::size_t full = h->resident();
@@ -250,8 +245,7 @@ TEST(HollowSlabs, WhatIsToBeKeptStaysAtOnceToo) {
   EXPECT_TRUE(look.saw_last_slab) << "there is nothing to wait for";
 }
 
-TEST(HollowSlabs, MissesLookUnlessAnotherDoes) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, MissesLookUnlessAnotherDoes) {
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
   h->heap.let_misses_reclaim(false);
@@ -380,8 +374,7 @@ class growing_heap : public hollow_heap {
   std::size_t full = 0;
 };
 
-TEST(HollowSlabs, TheirPagesLeaveAtOnceWhenTheHeapGrows) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, TheirPagesLeaveAtOnceWhenTheHeapGrows) {
   const auto h = std::make_unique<growing_heap>(16 * mebibyte);
   EXPECT_GT(h->grow(8 * mebibyte), 8 * mebibyte);
   EXPECT_LE(h->resident() + 8 * mebibyte, h->full + 2 * mebibyte) << "little more than before";
@@ -390,8 +383,7 @@ TEST(HollowSlabs, TheirPagesLeaveAtOnceWhenTheHeapGrows) {
   h->check();
 }
 
-TEST(HollowSlabs, TheirPagesLeaveAtTheNextMissesForALargeBlock) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, TheirPagesLeaveAtTheNextMissesForALargeBlock) {
   const auto h = std::make_unique<growing_heap>(16 * mebibyte);
   bool zeroed = false;
   void* large = h->heap.allocate_large(8 * mebibyte, 1, zeroed);
@@ -403,8 +395,7 @@ TEST(HollowSlabs, TheirPagesLeaveAtTheNextMissesForALargeBlock) {
   h->check();
 }
 
-TEST(HollowSlabs, GrowthGivesBackEightTimesAsMuchAtMost) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, GrowthGivesBackEightTimesAsMuchAtMost) {
   const auto h = std::make_unique<growing_heap>(64 * mebibyte);
   const std::uint64_t reserved = h->stats().total.committed_bytes;
   const std::size_t left = h->grow(3 * mebibyte);
@@ -472,8 +463,7 @@ TEST(HollowSlabs, GrowthLeavesWhatIsToBeKept) {
   refused->heap.space().fail_always(space_call::purge, false);
 }
 
-TEST(HollowSlabs, NoneLeavesThatIsToBeKept) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, NoneLeavesThatIsToBeKept) {
   const auto h = std::make_unique<hollow_heap>(64, 2 * mebibyte);
   h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 64 * mebibyte});
   const std::size_t full = h->resident();
@@ -487,8 +477,7 @@ TEST(HollowSlabs, NoneLeavesThatIsToBeKept) {
   EXPECT_GT(h->heap.trim(), mebibyte);
 }
 
-TEST(HollowSlabs, ARefusedSystemCallKeepsThem) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, ARefusedSystemCallKeepsThem) {
   const auto h = std::make_unique<hollow_heap>(256, 2 * mebibyte);
   const std::size_t full = h->resident();
   h->keep_one_in(100);
@@ -503,8 +492,7 @@ TEST(HollowSlabs, ARefusedSystemCallKeepsThem) {
 }
 
 // A look goes on where the last one ended, and begins anew after the last slab.
-TEST(HollowSlabs, ManyAreLookedAtPieceByPiece) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, ManyAreLookedAtPieceByPiece) {
   const auto h =
       std::make_unique<hollow_heap>(1024, 16 * mebibyte, heap_bounds{.slabs_a_look = 100});
   h->keep_one_in(64);
@@ -524,8 +512,7 @@ TEST(HollowSlabs, ManyAreLookedAtPieceByPiece) {
 }
 
 // A call that may do little looks at a part of a slab, and the next calls at the rest.
-TEST(HollowSlabs, OneIsLookedAtInParts) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, OneIsLookedAtInParts) {
   const auto h = std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.work_a_call = 500});
   h->keep_one_in(64);
   h->heap.trim();
@@ -540,8 +527,7 @@ TEST(HollowSlabs, OneIsLookedAtInParts) {
   h->check();
 }
 
-TEST(HollowSlabs, TrimBeginsAnewWhereALookHasStopped) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, TrimBeginsAnewWhereALookHasStopped) {
   std::size_t least = SIZE_MAX;
   for (int misses = 0; misses <= 200; ++misses) {
     const auto h = std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.work_a_call = 500});
@@ -557,8 +543,7 @@ TEST(HollowSlabs, TrimBeginsAnewWhereALookHasStopped) {
 }
 
 // Between the decision and the system call nobody gets a block that lies on such a page.
-TEST(HollowSlabs, NobodyGetsAPageThatIsLeaving) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+TEST_F(HollowSlabsWithPages, NobodyGetsAPageThatIsLeaving) {
   const auto h = std::make_unique<hollow_heap>(256, mebibyte / 2);
   h->keep_one_in(100);
   bool called = false;

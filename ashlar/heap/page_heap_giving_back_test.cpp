@@ -2,8 +2,6 @@
 #include <tests/support/modelled_page_heap.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/heap/page_heap.hpp>
-
 namespace {
 
 using namespace ashlar;

@@ -2,8 +2,6 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
 
-#include <ashlar/heap/basic_heap.hpp>
-
 namespace {
 
 using namespace ashlar;

@@ -2,12 +2,7 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
 
-#include <ashlar/heap/central_set.hpp>
-#include <ashlar/heap/heap_bounds.hpp>
-#include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/reclaimer.hpp>
-#include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/work_bound.hpp>
 
 namespace {
 

@@ -4,7 +4,6 @@
 #include <tests/support/test_space.hpp>
 
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/free_runs.hpp>
 #include <ashlar/heap/run_store.hpp>
 
 namespace {

@@ -2,14 +2,7 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_heap.hpp>
 
-#include <ashlar/heap/basic_heap.hpp>
-#include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/class_file.hpp>
-#include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/interface_hits.hpp>
-#include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/sealable.hpp>
 
 namespace {
 

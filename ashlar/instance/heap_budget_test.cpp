@@ -1,10 +1,8 @@
 // Heap instances: their budgets, and the sources that they take memory from.
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/instance/heap.hpp>
 #include <ashlar/instance/heap_space.hpp>
 #include <ashlar/instance/test_heaps.hpp>
-#include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 

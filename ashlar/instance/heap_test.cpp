@@ -346,22 +346,6 @@ TEST(HeapStatistics, AreAHeapsOwn) {
   EXPECT_EQ(a.stats().total.threads, 1u);
 }
 
-TEST(Heap, AThousandLeaveNothingBehind) {
-  if (support::sanitized || support::emulated) GTEST_SKIP() << "what runs it has memory that grows";
-  const auto round = [] {
-    heap h;
-    for (std::size_t size = 16; size <= 40'000; size += size / 4)
-      std::memset(h.try_allocate(size), 1, size);
-    std::thread([&h] { static_cast<void>(h.try_allocate(10)); }).join();
-  };
-  for (int i = 0; i < 10; ++i) round();
-  const std::size_t addresses = support::address_space_bytes();
-  const std::size_t resident = support::resident_bytes();
-  for (int i = 0; i < 1000; ++i) round();
-  EXPECT_LE(support::address_space_bytes(), addresses + 64 * 1024);
-  EXPECT_LE(support::resident_bytes(), resident + 256 * 1024);
-}
-
 TEST(Heap, ASmallOneIsCheap) {
   if (support::sanitized || support::emulated) GTEST_SKIP() << "what runs it has memory that grows";
   {

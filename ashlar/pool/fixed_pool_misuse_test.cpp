@@ -3,9 +3,6 @@
 #include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/guard_bytes.hpp>
-#include <ashlar/pool/fixed_pool.hpp>
-
 namespace {
 
 using namespace ashlar;

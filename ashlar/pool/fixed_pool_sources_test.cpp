@@ -2,8 +2,6 @@
 #include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/pool/fixed_pool.hpp>
-
 namespace {
 
 using namespace ashlar;

@@ -1,6 +1,5 @@
 // Fixed pools of every kind against a model, and what fits into given storage.
 #include <tests/model/pools.hpp>
-#include <tests/support/fixed_pools.hpp>
 #include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 

@@ -1,6 +1,5 @@
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/bits.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
 #include <ashlar/pool/static_pool.hpp>

@@ -2,7 +2,6 @@
 #include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/arena/test_source.hpp>
 #include <ashlar/pool/pool_set.hpp>
 
 namespace {

@@ -3,9 +3,6 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/exhaustion.hpp>
-#include <ashlar/core/recording.hpp>
-#include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/pool_set.hpp>
 #include <ashlar/pool/static_pool.hpp>

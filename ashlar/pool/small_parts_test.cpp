@@ -2,10 +2,6 @@
 #include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/bits.hpp>
-#include <ashlar/core/exhaustion.hpp>
-#include <ashlar/pool/block_layout.hpp>
-#include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/packed_pool.hpp>
 #include <ashlar/pool/pool_map.hpp>
 #include <ashlar/pool/pool_set.hpp>

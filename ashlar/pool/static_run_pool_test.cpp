@@ -2,8 +2,6 @@
 #include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/bits.hpp>
-#include <ashlar/pool/run_map.hpp>
 #include <ashlar/pool/static_run_pool.hpp>
 
 namespace {

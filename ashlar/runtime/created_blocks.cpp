@@ -4,7 +4,6 @@
 
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
-#include <ashlar/runtime/process_thread.hpp>
 
 namespace ashlar::runtime {
 

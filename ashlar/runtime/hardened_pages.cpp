@@ -2,7 +2,6 @@
 // the heap lies.
 // Layer: runtime.
 #include <atomic>
-#include <cstdint>
 #include <cstring>
 
 #include <ashlar/os/random_bytes.hpp>

@@ -1,6 +1,5 @@
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/system_space.hpp>

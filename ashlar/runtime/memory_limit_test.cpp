@@ -5,7 +5,6 @@
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/ashlar.h>
 #include <ashlar/instance/heap.hpp>
-#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/memory_limit.hpp>
 
 namespace {

@@ -1,12 +1,10 @@
 // runtime/process_hardened.cpp: hardened calls, from the block's word down to the heap.
 // Layer: runtime.
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
 
-#include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/heap/copied_block.hpp>

@@ -1,6 +1,5 @@
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/reserve_heap.hpp>
 
 namespace {

@@ -1,7 +1,6 @@
 // The environment, good and bad.
 // Needs Linux.
 
-#include <sstream>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/runtime/settings.hpp>

@@ -12,7 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from . import allocators, cases, charts, document, measure, overview, page, quiet, results, tables
+import page_part
+
+from . import allocators, cases, charts, measure, overview, page, quiet, results, tables
 from .allocators import ROOT, UserError
 
 QUICK_MINUTES = 3
@@ -331,7 +333,7 @@ def write_reports(facts, rows, options):
         path = os.path.relpath(options.publish_charts or options.charts or ".", written.parent)
         parts = tables.parts(facts, rows, names)
         parts.update({f"chart-{name}": charts.as_markdown(name, drawn, path) for name in charts.CHARTS})
-        changed = document.rewrite(written.read_text(encoding="utf-8"), parts)
+        changed = page_part.rewritten(written.read_text(encoding="utf-8"), parts)
         written.write_text(changed, encoding="utf-8")
     if options.publish_csv:
         results.write(options.publish_csv, facts, rows)

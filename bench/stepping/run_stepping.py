@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ashlar_bench import allocators, document  # noqa: E402
+from ashlar_bench import allocators  # noqa: E402
 from ashlar_bench.allocators import OURS, ROOT, UserError  # noqa: E402
+import page_part  # noqa: E402, in the folder that ashlar_bench has added
 
 WORKLOADS = ("apart", "swap", "handoff")
 SECONDS = 300
@@ -76,7 +77,7 @@ def main():
             print("\n".join(table({(workload, each.name): rows[workload, each.name]}, threads)[2:]), flush=True)
     if options.document:
         text = options.document.read_text(encoding="utf-8")
-        options.document.write_text(document.rewrite(text, {"stepping": "\n".join(table(rows, threads))}), encoding="utf-8")
+        options.document.write_text(page_part.rewritten(text, {"stepping": "\n".join(table(rows, threads))}), encoding="utf-8")
 
 
 if __name__ == "__main__":

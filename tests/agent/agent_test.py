@@ -285,10 +285,12 @@ class AgentTest(CommandTest):
         self.assertEqual(sites["every_bytes"], 1024)
         self.assertGreater(sites["sites"][0]["live_bytes"], 3_500_000)
         self.assertTrue(any("keep" in name for name in sites["sites"][0]["frames"]))
+        self.check_by_pprof(f"http://127.0.0.1:{self.address[1]}/debug/pprof/heap?pid={service.pid}")
+
+    def check_by_pprof(self, place):
         go = shutil.which("go") or "/usr/local/go/bin/go"
         if os.path.exists(go):
-            url = f"http://127.0.0.1:{self.address[1]}/debug/pprof/heap?pid={service.pid}"
-            top = subprocess.run([go, "tool", "pprof", "-top", url], capture_output=True, text=True, check=False,
+            top = subprocess.run([go, "tool", "pprof", "-top", place], capture_output=True, text=True, check=False,
                                  env={**os.environ, "PPROF_TMPDIR": self.folder})
             self.assertEqual(top.returncode, 0, top.stderr)
             self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
@@ -726,12 +728,7 @@ class AgentTest(CommandTest):
                 profile = Profile(file.read())
             self.check_pushed(profile)
             self.assertEqual(profile.comments, ["service=shop (a)", "version=1.2", f"host={socket.gethostname()}"])
-        go = shutil.which("go") or "/usr/local/go/bin/go"
-        if os.path.exists(go):
-            top = subprocess.run([go, "tool", "pprof", "-top", os.path.join(folder, names[0])], capture_output=True,
-                                 text=True, check=False, env={**os.environ, "PPROF_TMPDIR": self.folder})
-            self.assertEqual(top.returncode, 0, top.stderr)
-            self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
+        self.check_by_pprof(os.path.join(folder, names[0]))
         # It goes away, and comes back.
         os.rename(folder, folder + ".away")
         self.wait_for_metric("push_fails", lambda fails: fails == 1)

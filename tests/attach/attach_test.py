@@ -73,6 +73,14 @@ class AttachTest(CommandTest):
     def record(self, planted, *options):
         return Recording(planted.pid, self.trace, *options).wait_until_attached(planted.pid)
 
+    def records(self, planted, blocks):
+        """A recording that begins now has so many blocks."""
+        recording = self.record(planted)
+        planted.ask(f"leak {blocks}")
+        status, errors = recording.end()
+        self.assertEqual(status, 0, errors)
+        self.assertEqual(self.figures_of(self.trace)["live_blocks"], blocks)
+
     def refusal(self, pid, *options, **more):
         result = self.ashlar("record", "-p", pid, "-o", self.trace, *options, **more)
         self.assertEqual(result.returncode, 1, result)
@@ -155,10 +163,7 @@ class AttachTest(CommandTest):
         recording.process.kill()
         recording.process.communicate()
         self.assertEqual(planted.ask("leak 1"), "done")
-        recording = self.record(planted)
-        planted.ask("leak 3")
-        self.assertEqual(recording.end()[0], 0)
-        self.assertEqual(self.figures_of(self.trace)["live_blocks"], 3)
+        self.records(planted, 3)
 
     def test_computes_the_same(self):
         words = [program("attach_service"), program("libattach_plugin.so")]
@@ -325,10 +330,7 @@ class AttachTest(CommandTest):
     @unittest.skipUnless(os.geteuid() == 0, "only root attaches to another user's process")
     def test_process_of_another_user(self):
         planted = self.planted(program("attach_planted"), user=NOBODY, group=NOBODY, extra_groups=[])
-        recording = self.record(planted)
-        planted.ask("leak 6")
-        self.assertEqual(recording.end()[0], 0)
-        self.assertEqual(self.figures_of(self.trace)["live_blocks"], 6)
+        self.records(planted, 6)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
     def test_another_tree_of_files(self):
@@ -337,11 +339,7 @@ class AttachTest(CommandTest):
             planted = self.planted("unshare", "--mount", "sh", "-c", hides)
         except AssertionError:
             self.skipTest("the system makes no namespace")
-        recording = self.record(planted)
-        planted.ask("leak 6")
-        status, errors = recording.end()
-        self.assertEqual(status, 0, errors)
-        self.assertEqual(self.figures_of(self.trace)["live_blocks"], 6)
+        self.records(planted, 6)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
     def test_container(self):

@@ -1,9 +1,9 @@
-/* What mallinfo, mallinfo2, malloc_info and malloc_stats say, on the C library and on the drop-in.
- * Run: interface_figures sums | ours | print | busy */
+/* What mallinfo, mallinfo2, malloc_info and malloc_stats say, on the C library and on the drop-in. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <stdatomic.h>
 #include <tests/dropin/require.h>
+#include <tests/support/programs.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo */
 
@@ -55,7 +55,7 @@ static int is_about(size_t figure, size_t least) {
   return figure >= least && figure <= least + least / 8;
 }
 
-static void sums(void) {
+PROGRAM(sums) {
   const size_t bytes = (size_t)block_count * block_bytes;
   const size_t cached = 64 * 1024; /* what glibc's thread cache may hold of the freed ones */
   const struct mallinfo2 before = consistent();
@@ -92,7 +92,7 @@ static void sums(void) {
 }
 
 /* What differs from glibc, on purpose. */
-static void ours(void) {
+PROGRAM(ours) {
   void* const huge = malloc((size_t)3 << 30);
   REQUIRE(huge != NULL); /* it is not written to */
   REQUIRE(mallinfo2().hblkhd >= (size_t)3 << 30);
@@ -115,7 +115,7 @@ static void ours(void) {
 }
 
 /* One state, told in all ways; interface_test.py reads it. */
-static void print(void) {
+PROGRAM(print) {
   static char buffer[1 << 16];
   setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
   take_blocks();
@@ -138,7 +138,7 @@ static void* allocate_until_done(void* unused) {
   return unused;
 }
 /* Figures are told while other threads allocate, to streams whose buffers the library allocates. */
-static void busy(void) {
+PROGRAM(busy) {
   pthread_t threads[3];
   for (int i = 0; i < 3; ++i)
     REQUIRE(pthread_create(&threads[i], NULL, allocate_until_done, NULL) == 0);
@@ -154,13 +154,4 @@ static void busy(void) {
   }
   atomic_store(&done, 1);
   for (int i = 0; i < 3; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
-}
-
-int main(int argc, char** argv) {
-  REQUIRE(argc == 2);
-  if (strcmp(argv[1], "sums") == 0) sums();
-  if (strcmp(argv[1], "ours") == 0) ours();
-  if (strcmp(argv[1], "print") == 0) print();
-  if (strcmp(argv[1], "busy") == 0) busy();
-  return 0;
 }

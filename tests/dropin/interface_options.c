@@ -1,12 +1,12 @@
-/* mallopt, the second names, and what is refused.
- * Run: interface_options filled [set] | filled_here [set] | filled_new | late | refused | interior |
- * kept | options | names | state */
+/* mallopt, the second names, and what is refused. A second argument sets M_PERTURB first. */
 #define _GNU_SOURCE
+#define PROGRAMS_WITHOUT_MAIN
 #include <dlfcn.h>
 #include <limits.h>
 #include <mcheck.h>
 #include <signal.h>
 #include <tests/dropin/require.h>
+#include <tests/support/programs.h>
 #include <time.h>
 
 enum { byte = 0x5a, complement = 0xa5 };
@@ -20,7 +20,7 @@ static void require_filled(const void* block, size_t from, size_t to, int with) 
 
 /* What glibc does, too. It keeps links in the first bytes of a free block, may unmap large ones, and
  * fills nothing that goes through its thread cache: so every small size is asked for once. */
-static void* filled(void* unused) {
+static void* all_filled(void* unused) {
   static const size_t sizes[] = {1, 100, 1000, 5000, 40000, 70000, 200000, 3000000};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     unsigned char* block = malloc(sizes[i]);
@@ -39,7 +39,7 @@ static void* filled(void* unused) {
 }
 
 /* What glibc does not: blocks that a thread's cache gives are filled, and what realloc adds. */
-static void* filled_here(void* unused) {
+static void* all_filled_here(void* unused) {
   static const size_t sizes[] = {24, 1000, 40000, 200000};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     for (int again = 0; again < 3; ++again) {
@@ -68,7 +68,7 @@ static void* filled_here(void* unused) {
 }
 
 /* With guarded blocks, which nobody can look at once they are freed. */
-static void* filled_new(void* unused) {
+static void* all_filled_new(void* unused) {
   for (size_t size = 1; size < 300000; size = size * 3 + 1) {
     unsigned char* const block = malloc(size);
     require_filled(block, 0, size, complement);
@@ -85,6 +85,14 @@ static void in_thread(void* (*body)(void*)) {
   REQUIRE(pthread_create(&thread, NULL, body, NULL) == 0);
   REQUIRE(pthread_join(thread, NULL) == 0);
 }
+static void here_and_in_thread(void* (*body)(void*)) {
+  body(NULL);
+  in_thread(body);
+}
+PROGRAM(filled) { here_and_in_thread(all_filled); }
+PROGRAM(filled_here) { here_and_in_thread(all_filled_here); }
+PROGRAM(filled_new) { here_and_in_thread(all_filled_new); }
+PROGRAM(refused) { REQUIRE(mallopt(M_PERTURB, byte) == 0); }
 
 static pthread_barrier_t both;
 static void* hold_a_cache(void* unused) {
@@ -94,7 +102,7 @@ static void* hold_a_cache(void* unused) {
   return unused;
 }
 /* Another thread's hit paths cannot be reached: the call is refused, and changes nothing. */
-static void late(void) {
+PROGRAM(late) {
   pthread_t thread;
   REQUIRE(pthread_barrier_init(&both, NULL, 2) == 0);
   REQUIRE(pthread_create(&thread, NULL, hold_a_cache, NULL) == 0);
@@ -108,8 +116,8 @@ static void late(void) {
   pthread_barrier_wait(&both);
   REQUIRE(pthread_join(thread, NULL) == 0);
   REQUIRE(mallopt(M_PERTURB, byte) == 1); /* that thread is gone */
-  filled(NULL);
-  in_thread(filled_here);
+  all_filled(NULL);
+  in_thread(all_filled_here);
   REQUIRE(mallopt(M_PERTURB, 0x33) == 1); /* every call misses by now */
   unsigned char* const other = malloc(1000);
   require_filled(other, 0, 1000, 0xcc);
@@ -127,7 +135,7 @@ static void look_and_end(int unused) {
     if (neighbours[i] != 1) _exit(1);
   _exit(0);
 }
-static void interior(void) {
+PROGRAM(interior) {
   REQUIRE(mallopt(M_PERTURB, byte) == 1);
   neighbours = malloc(4096);
   memset(neighbours, 1, 4096);
@@ -138,7 +146,7 @@ static void interior(void) {
 
 /* ---- the other options ---- */
 
-static void options(void) {
+PROGRAM(options) {
   static const int values[] = {INT_MIN, -1, 0, 1, 64, 4096, 1 << 20, INT_MAX};
   for (int parameter = -100; parameter <= 100; ++parameter) {
     for (size_t i = 0; i < sizeof values / sizeof *values; ++i) {
@@ -164,7 +172,7 @@ static size_t free_after(size_t bytes, int looks) {
   return mallinfo2().keepcost;
 }
 /* Run with ASHLAR_PURGE_DELAY_MS=0: what is not to be kept goes back at the next look. */
-static void kept(void) {
+PROGRAM(kept) {
   const size_t bytes = (size_t)32 << 20;
   REQUIRE(mallopt(M_TRIM_THRESHOLD, 1 << 26) == 1);
   REQUIRE(free_after(bytes, 20) >= bytes);
@@ -192,7 +200,7 @@ extern void old_cfree(void*);
 __asm__(".symver old_cfree, cfree@GLIBC_2.2.5");
 
 /* A block of either name may be given to the other; and what glibc has turned off stays off. */
-static void names(void) {
+PROGRAM(names) {
   free(__libc_malloc(100));
   free(__libc_calloc(10, 10));
   free(__libc_memalign(64, 100));
@@ -222,7 +230,7 @@ static void names(void) {
 }
 
 /* What programs cannot name, with this glibc. */
-static void state(void) {
+PROGRAM(state) {
   void* (*get)(void);
   int (*set)(void*);
   void (*freed)(void*, size_t);
@@ -244,32 +252,6 @@ static void state(void) {
 
 int main(int argc, char** argv) {
   REQUIRE(argc >= 2);
-  const char* const what = argv[1];
   if (argc == 3) REQUIRE(mallopt(M_PERTURB, byte) == 1);
-  if (strcmp(what, "filled") == 0) {
-    filled(NULL);
-    in_thread(filled);
-  } else if (strcmp(what, "filled_here") == 0) {
-    filled_here(NULL);
-    in_thread(filled_here);
-  } else if (strcmp(what, "filled_new") == 0) {
-    filled_new(NULL);
-    in_thread(filled_new);
-  } else if (strcmp(what, "late") == 0) {
-    late();
-  } else if (strcmp(what, "refused") == 0) {
-    REQUIRE(mallopt(M_PERTURB, byte) == 0);
-  } else if (strcmp(what, "interior") == 0) {
-    interior();
-  } else if (strcmp(what, "options") == 0) {
-    options();
-  } else if (strcmp(what, "kept") == 0) {
-    kept();
-  } else if (strcmp(what, "names") == 0) {
-    names();
-  } else {
-    REQUIRE(strcmp(what, "state") == 0);
-    state();
-  }
-  return 0;
+  return run_program(argv[1]);
 }

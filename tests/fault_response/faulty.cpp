@@ -4,8 +4,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <string>
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>

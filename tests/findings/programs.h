@@ -1,23 +1,8 @@
-// Programs of one file: PROGRAM(name) { ... } runs where the argument is its name.
+// What the programs of findings share: a block that is there, and a look at their memory at the end.
 #pragma once
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-struct program {
-  const char* name;
-  void (*run)(void);
-};
-static struct program programs[64];
-static int program_count;
-
-#define PROGRAM(name)                                         \
-  static void name(void);                                     \
-  __attribute__((constructor)) static void add_##name(void) { \
-    const struct program added = {#name, name};               \
-    programs[program_count++] = added;                        \
-  }                                                           \
-  static void name(void)
+#define PROGRAMS_WITHOUT_MAIN
+#include <tests/support/programs.h>
 
 // Returns: the block, which is there.
 __attribute__((unused)) static inline void* got(void* block) {
@@ -33,13 +18,8 @@ static void tell_resident(void) {
     if (strncmp(line, "VmRSS:", 6) == 0) fputs(line, stderr);
 }
 
-// Returns: the status of the process; 2 where there is no such program.
 int main(int argc, char** argv) {
-  for (int i = 0; argc == 2 && i < program_count; ++i) {
-    if (strcmp(programs[i].name, argv[1]) != 0) continue;
-    programs[i].run();
-    if (getenv("RESIDENT") != NULL) tell_resident();
-    return 0;
-  }
-  return 2;
+  const int status = run_program(argc == 2 ? argv[1] : NULL);
+  if (getenv("RESIDENT") != NULL) tell_resident();
+  return status;
 }

@@ -2,14 +2,12 @@
 // otherwise, says which sizes there are or where the text goes wrong. What can be used is the process's classes then;
 // what cannot leaves them as they were, and one line on standard error names file, line and word.
 #include <optional>
-#include <span>
 #include <string_view>
 #include <tests/fuzz/input.hpp>
 #include <tests/fuzz/standard_error.hpp>
 #include <tests/support/require.hpp>
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <ashlar/runtime/process_classes.hpp>
 

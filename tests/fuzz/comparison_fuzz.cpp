@@ -4,7 +4,6 @@
 
 #include "tools/cli/comparison_report.hpp"
 #include "tools/files/error.hpp"
-#include "tools/measure/comparison.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ashlar::cli;

@@ -1,6 +1,5 @@
 // Every component of tests/model against its model, by the operations that the input says: two bytes choose the component and
 // how many blocks it holds at most, eight are one operation.
-#include <algorithm>
 #include <tests/fuzz/input.hpp>
 #include <tests/fuzz/stop_at_failure.hpp>
 #include <tests/model/subject.hpp>

@@ -1,13 +1,11 @@
 // Profiles that somebody else may have written: any file is refused by name and offset, or is one that is written just so,
 // and can be merged. Most inputs are bodies in files with right lengths and checksums, behind which a body would be out of a
 // fuzzer's reach; some are runs, whose profiles are merged with them.
-#include <optional>
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
-#include "tools/trace/bytes.hpp"
 #include "tools/trace/error.hpp"
 
 using namespace ashlar::profiling;

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <csignal>
 #include <optional>
-#include <string_view>
 #include <tests/fuzz/input.hpp>
 #include <tests/fuzz/standard_error.hpp>
 #include <tests/support/require.hpp>

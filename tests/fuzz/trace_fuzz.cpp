@@ -3,7 +3,6 @@
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 
-#include "tools/trace/bytes.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/lifetimes.hpp"
 

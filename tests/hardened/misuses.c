@@ -1,11 +1,15 @@
 /* What the hardened edition alone promises, one a run, for hardened_test.py. The faults of every heap are in
  * tests/misuse/malloc.c.
  * Run: hardened_misuses MODE SIZE; without arguments it prints its modes. */
+#define PROGRAMS_WITHOUT_MAIN
 #include <tests/dropin/require.h>
+#include <tests/support/programs.h>
+
+static size_t size; /* of the blocks */
 
 enum { others = 4096 };
 
-static char* fresh(size_t size) {
+static char* fresh(void) {
   char* const block = laundered(malloc(size));
   REQUIRE(block != NULL);
   memset(block, 'a', size);
@@ -13,7 +17,7 @@ static char* fresh(size_t size) {
 }
 
 /* As many blocks of the size come and go as push every freed one out of where it waits. */
-static void use_again(size_t size) {
+static void use_again(void) {
   for (int i = 0; i < others; ++i) {
     void* const one = laundered(malloc(size));
     REQUIRE(one != NULL);
@@ -21,34 +25,34 @@ static void use_again(size_t size) {
   }
 }
 
-static void correct(size_t size) {
+PROGRAM(correct) {
   char* blocks[100];
-  for (int i = 0; i < 100; ++i) blocks[i] = fresh(size);
+  for (int i = 0; i < 100; ++i) blocks[i] = fresh();
   for (int i = 0; i < 100; ++i) free(blocks[i]);
 }
 static void* free_it(void* block) {
   free(block);
   return NULL;
 }
-static void double_free_by_a_thread(size_t size) {
-  char* const block = fresh(size);
+PROGRAM(double_free_by_a_thread) {
+  char* const block = fresh();
   pthread_t thread;
   REQUIRE(pthread_create(&thread, NULL, free_it, block) == 0 && pthread_join(thread, NULL) == 0);
   free(laundered(block));
 }
-static void usable_size_freed(size_t size) {
-  char* const block = fresh(size);
+PROGRAM(usable_size_freed) {
+  char* const block = fresh();
   free(block);
   REQUIRE(malloc_usable_size(laundered(block)) == 0);
 }
 
-static void overflow_nul(size_t size) {
-  char* const block = fresh(size);
+PROGRAM(overflow_nul) {
+  char* const block = fresh();
   ((char*)laundered(block))[size] = 0;
   free(block);
 }
-static void overflow_by_realloc(size_t size) {
-  char* const block = fresh(size);
+PROGRAM(overflow_by_realloc) {
+  char* const block = fresh();
   ((char*)laundered(block))[size] = 'X';
   void* const moved = laundered(realloc(block, size + 100));
   REQUIRE(moved == NULL);
@@ -77,18 +81,16 @@ static void two_are_busy(void) {
   be_busy(NULL);
   REQUIRE(pthread_join(thread, NULL) == 0);
 }
-static void correct_while_running(size_t size) {
-  char* const block = fresh(size);
+PROGRAM(correct_while_running) {
+  char* const block = fresh();
   two_are_busy();
   free(block);
 }
-static void overflow_while_running(size_t size) {
-  ((char*)laundered(fresh(size)))[size] = 'X';
+PROGRAM(overflow_while_running) {
+  ((char*)laundered(fresh()))[size] = 'X';
   two_are_busy();
 }
-static void addresses(size_t size) {
-  printf("%p %p\n", (void*)(size_t)&puts, laundered(malloc(size)));
-}
+PROGRAM(addresses) { printf("%p %p\n", (void*)(size_t)&puts, laundered(malloc(size))); }
 /* Where the bytes from this one on end that the system can read for the process. */
 static size_t end_of_access(const char* address, const int pipe[2]) {
   size_t at = (size_t)address & ~(size_t)4095;
@@ -98,7 +100,7 @@ static size_t end_of_access(const char* address, const int pipe[2]) {
   return at;
 }
 /* Between blocks of two classes, and between two large blocks, lies a page that cannot be written to. */
-static void apart(size_t size) {
+PROGRAM(apart) {
   enum { kinds = 3, count = 400, looked_at = 50 };
   char* last[kinds][looked_at];
   const size_t sizes[kinds] = {size, size < 1000 ? 2000 : 500, size < 1000000 ? 300000 : 150000};
@@ -125,11 +127,11 @@ static void apart(size_t size) {
         }
 }
 /* Of a block above 1 KiB its first KiB is looked at; the pages of one without a class cannot be accessed. */
-static void write_after_free(size_t size) {
-  char* const block = fresh(size);
+PROGRAM(write_after_free) {
+  char* const block = fresh();
   free(block);
   ((char*)laundered(block))[size / 4 < 1000 ? size / 4 : 1000] = 'X';
-  use_again(size);
+  use_again();
 }
 
 static void* idle(void* nobody) {
@@ -137,26 +139,26 @@ static void* idle(void* nobody) {
   return NULL;
 }
 /* With another thread that lives on. */
-static void overflow_never_freed_two_threads(size_t size) {
+PROGRAM(overflow_never_freed_two_threads) {
   pthread_t thread;
   REQUIRE(pthread_create(&thread, NULL, idle, NULL) == 0);
-  ((char*)laundered(fresh(size)))[size] = 'X';
+  ((char*)laundered(fresh()))[size] = 'X';
 }
 
 /* Blocks that fill their pages: what is behind them cannot be read. */
-static void read_behind(size_t size) {
+PROGRAM(read_behind) {
   const size_t whole_pages = (size + 4095) / 4096 * 4096;
   char* const block = laundered(malloc(whole_pages));
   REQUIRE(block[whole_pages - 1] == 0 && block[whole_pages] != 77);
 }
-static void read_where_it_was(size_t size) {
-  char* const block = fresh(size);
-  char* const other = fresh(size); /* else it may grow where it is */
+PROGRAM(read_where_it_was) {
+  char* const block = fresh();
+  char* const other = fresh(); /* else it may grow where it is */
   char* const moved = laundered(realloc(block, 8 * size));
   REQUIRE(moved != block && other != NULL && ((char*)laundered(block))[size / 2] != 77);
 }
-static void read_what_was_taken_away(size_t size) {
-  char* const block = laundered(realloc(fresh(size), size / 4));
+PROGRAM(read_what_was_taken_away) {
+  char* const block = laundered(realloc(fresh(), size / 4));
   REQUIRE(block[size / 2] != 77);
 }
 
@@ -183,7 +185,7 @@ static void* nothing(int way) {
       return reallocarray(NULL, 0, 3);
   }
 }
-static void no_bytes(size_t size) {
+PROGRAM(no_bytes) {
   void* blocks[100 * ways];
   for (int i = 0; i < 100 * ways; ++i) {
     blocks[i] = laundered(nothing(i % ways));
@@ -198,17 +200,15 @@ static void no_bytes(size_t size) {
     if (i % 3 != 1) free(blocks[i]);
   }
 }
-static void no_bytes_realloc_freed(size_t size) {
+PROGRAM(no_bytes_realloc_freed) {
   void* const block = malloc(0);
   free(block);
   REQUIRE(realloc(laundered(block), size) == NULL);
 }
-static void no_bytes_interior(size_t size) {
-  free((char*)laundered(nothing((int)(size % ways))) + 1);
-}
+PROGRAM(no_bytes_interior) { free((char*)laundered(nothing((int)(size % ways))) + 1); }
 
-static void cleared(size_t size) {
-  char* block = fresh(size);
+PROGRAM(cleared) {
+  char* block = fresh();
   free(block);
   /* The pages of a large block cannot be read any more. */
   for (size_t i = 0; size <= 131064 && i < size; ++i) REQUIRE(((char*)laundered(block))[i] == 0);
@@ -225,7 +225,7 @@ static void cleared(size_t size) {
     free(regrown);
   }
 }
-static void usable_size(size_t size) {
+PROGRAM(usable_size) {
   void* block = malloc(size);
   REQUIRE(malloc_usable_size(block) == size);
   block = realloc(block, size + 5);
@@ -240,38 +240,10 @@ static void usable_size(size_t size) {
   free(block);
 }
 
-static const struct {
-  const char* name;
-  void (*run)(size_t size);
-} modes[] = {
-    {"correct", correct},
-    {"cleared", cleared},
-    {"usable_size", usable_size},
-    {"double_free_by_a_thread", double_free_by_a_thread},
-    {"usable_size_freed", usable_size_freed},
-    {"overflow_nul", overflow_nul},
-    {"overflow_by_realloc", overflow_by_realloc},
-    {"correct_while_running", correct_while_running},
-    {"overflow_while_running", overflow_while_running},
-    {"addresses", addresses},
-    {"apart", apart},
-    {"write_after_free", write_after_free},
-    {"overflow_never_freed_two_threads", overflow_never_freed_two_threads},
-    {"read_behind", read_behind},
-    {"read_where_it_was", read_where_it_was},
-    {"read_what_was_taken_away", read_what_was_taken_away},
-    {"no_bytes", no_bytes},
-    {"no_bytes_realloc_freed", no_bytes_realloc_freed},
-    {"no_bytes_interior", no_bytes_interior},
-};
-
 int main(int count, char** arguments) {
-  for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i) {
-    if (count < 3)
-      puts(modes[i].name);
-    else if (strcmp(arguments[1], modes[i].name) == 0)
-      modes[i].run(strtoull(arguments[2], NULL, 10));
-  }
-  if (count >= 3) puts("ended");
-  return 0;
+  if (count < 3) return run_program(NULL);
+  size = strtoull(arguments[2], NULL, 10);
+  const int status = run_program(arguments[1]);
+  puts("ended");
+  return status;
 }

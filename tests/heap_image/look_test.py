@@ -159,7 +159,7 @@ class CoreBytes:
         return path
 
     # The places of the description that the tests need: bytes from its begin.
-    HEAP, RANGE_BYTES, RUN_BYTES = 16, 96, 100
+    HEAP, RUN_BYTES = 16, 100
     OF_HEAP = 120
     OF_RANGE = OF_HEAP + 11 * 8
     OF_RUN = OF_RANGE + 6 * 8 + 9 * 16
@@ -195,6 +195,12 @@ class LookTest(CommandTest):
         process = Process(self.folder, program, scenario)
         self.addCleanup(process.end)
         return process
+
+    def python(self, code):
+        """Python runs it on the drop-in library, and has said that it is ready."""
+        program = self.start([sys.executable, "-c", code], {"LD_PRELOAD": DROP_IN, "PYTHONMALLOC": "malloc"})
+        self.assertEqual(program.stdout.readline(), "ready\n")
+        return program
 
     def json_of(self, *words):
         return json.loads(self.ashlar("inspect", "--json", *words).stdout)
@@ -277,12 +283,10 @@ class Blocks(LookTest):
                  "c, poll = ctypes.CDLL(None, use_errno=True), select.epoll()\n"
                  "print('ready', flush=True)\n"
                  "print(c.epoll_wait(poll.fileno(), (ctypes.c_byte * 64)(), 1, 2000), ctypes.get_errno())\n")
-        with subprocess.Popen([sys.executable, "-c", waits], stdout=subprocess.PIPE, text=True,
-                              env={**os.environ, "LD_PRELOAD": DROP_IN, "PYTHONMALLOC": "malloc"}) as process:
-            self.assertEqual(process.stdout.readline(), "ready\n")
-            time.sleep(0.1)
-            self.assertEqual(self.ashlar("inspect", "--json", process.pid).returncode, 0)
-            self.assertEqual(process.stdout.read(), "0 0\n")
+        process = self.python(waits)
+        time.sleep(0.1)
+        self.assertEqual(self.ashlar("inspect", "--json", process.pid).returncode, 0)
+        self.assertEqual(process.stdout.read(), "0 0\n")
 
     def test_totals_are_sums(self):
         core = self.planted("threads").core()
@@ -759,10 +763,7 @@ class Processes(LookTest):
                 "print('ready',flush=True)\n"
                 "begin=time.monotonic(); time.sleep(1); line=sys.stdin.readline()\n"
                 "print(got,line.strip(),time.monotonic()-begin>=1,sum(range(10**7)))\n")
-        program = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True,
-                                   env={**os.environ, "LD_PRELOAD": DROP_IN, "PYTHONMALLOC": "malloc"})
-        self.assertEqual(program.stdout.readline(), "ready\n")
+        program = self.python(code)
         for _ in range(10):
             self.assertEqual(self.ashlar("inspect", "--list", program.pid).returncode, 0)
             time.sleep(0.05)
@@ -785,10 +786,7 @@ class Processes(LookTest):
                 "for at in range(0, len(block), 4096): block[at] = 1\n"
                 "print('ready', flush=True)\n"
                 "input()\n")
-        program = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True,
-                                   env={**os.environ, "LD_PRELOAD": DROP_IN})
-        self.assertEqual(program.stdout.readline(), "ready\n")
+        program = self.python(code)
         stopped = 0
         for _ in range(5):
             with subprocess.Popen([COMMAND, "inspect", "--list", str(program.pid)],
@@ -853,22 +851,22 @@ class Debuggers(LookTest):
                               stdin=subprocess.DEVNULL, timeout=60,
                               env={**os.environ, "ASHLAR_COMMAND": COMMAND}).stdout
 
+    def has_all(self, text):
+        self.assertIn("kept_square", text)
+        self.assertRegex(text, r" 9 +128 .*lost_circle")
+        self.assertIn("first_square in heap_image_planted", text)
+
     def test_on_a_process(self):
         process = self.planted("lost").start("wait")
         text = self.gdb("-p", str(process.pid), "-ex", "ashlar heap", "-ex", "ashlar leaks", "-ex",
                         "ashlar what first_square")
-        self.assertIn("kept_square", text)
-        self.assertRegex(text, r" 9 +128 .*lost_circle")
+        self.has_all(text)
         self.assertIn("into a block that is in use", text)
-        self.assertIn("first_square in heap_image_planted", text)
 
     def test_on_a_core(self):
         core = CORES["lost"]
-        text = self.gdb(PLANTED, core, "-ex", "ashlar heap", "-ex", "ashlar leaks", "-ex",
-                        "ashlar what first_square")
-        self.assertIn("kept_square", text)
-        self.assertRegex(text, r" 9 +128 .*lost_circle")
-        self.assertIn("first_square in heap_image_planted", text)
+        self.has_all(self.gdb(PLANTED, core, "-ex", "ashlar heap", "-ex", "ashlar leaks", "-ex",
+                              "ashlar what first_square"))
 
     @unittest.skipIf(LLDB is None, "lldb is not installed")
     def test_lldb(self):
@@ -879,9 +877,7 @@ class Debuggers(LookTest):
                                "ashlar leaks", "-o", "ashlar what first_square"], check=False,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
                               env={**os.environ, "ASHLAR_COMMAND": COMMAND}).stdout
-        self.assertIn("kept_square", text)
-        self.assertRegex(text, r" 9 +128 .*lost_circle")
-        self.assertIn("first_square in heap_image_planted", text)
+        self.has_all(text)
 
     def test_without_a_program(self):
         self.assertIn("there is no process and no core", self.gdb("-ex", "ashlar heap"))

@@ -1,8 +1,6 @@
 // Addresses are the process's, not the heap's: how many it takes, what happens where there are few of them,
 // and where somebody else has the next ones.
-#include <algorithm>
 #include <optional>
-#include <string>
 #include <tests/lifetime/addresses.hpp>
 #include <tests/lifetime/program.hpp>
 
@@ -10,10 +8,8 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #ifndef ASHLAR_FACE_DROP_IN

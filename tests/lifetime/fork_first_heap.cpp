@@ -1,6 +1,5 @@
 // fork while another thread uses the program's first heap instance: whatever is set up once must be
 // whole in the child, and no lock may stay held there by a thread that it does not have.
-#include <atomic>
 #include <tests/support/require.hpp>
 #include <thread>
 

@@ -5,7 +5,6 @@
 #define MODES_WITHOUT_MAIN
 #include <csignal>
 #include <tests/lifetime/program.hpp>
-#include <utility>
 
 #include <pthread.h>
 #include <sys/time.h>

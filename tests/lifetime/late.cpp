@@ -4,7 +4,6 @@
 #define MODES_WITHOUT_MAIN
 #include <iterator>
 #include <tests/lifetime/program.hpp>
-#include <utility>
 
 #include <pthread.h>
 

@@ -3,11 +3,8 @@
 // The block lists live in the blocks themselves: a program that is out of memory has no other
 // place.
 #define MODES_WITHOUT_MAIN
-#include <string>
 #include <tests/lifetime/addresses.hpp>
 #include <tests/lifetime/program.hpp>
-
-#include <sys/resource.h>
 
 namespace {
 

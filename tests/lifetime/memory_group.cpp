@@ -1,12 +1,10 @@
 // A control group that limits memory: the heap is not told, so what matters is that it makes use of what it has. Only the
 // background thread looks at the group, and gives back early. The program starts itself again in such a group.
 #include <csignal>
-#include <string>
 #include <tests/lifetime/program.hpp>
 #include <tests/support/limited_group.hpp>
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 namespace {
 

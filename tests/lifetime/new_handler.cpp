@@ -2,7 +2,6 @@
 // call the handler, try again, until it works, throws or there is no handler.
 #define MODES_WITHOUT_MAIN
 #define ASHLAR_FACE_DROP_IN
-#include <new>
 #include <tests/lifetime/program.hpp>
 
 #include <sys/resource.h>

@@ -1,7 +1,6 @@
 // Copies of ashlar that come and go with libraries, beside the program's own. A block goes back to
 // the copy that it came from.
 #define MODES_WITHOUT_MAIN
-#include <string>
 #include <tests/lifetime/plugin.hpp>
 #include <tests/lifetime/program.hpp>
 #include <tests/support/in_child.hpp>

@@ -1,7 +1,5 @@
 // After prefault and seal: no system call, which the system itself enforces (its strict mode ends a
 // thread at the first one), and no page fault, which it counts.
-#include <array>
-#include <new>
 #include <tests/lifetime/program.hpp>
 
 #include <linux/seccomp.h>

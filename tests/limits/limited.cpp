@@ -3,9 +3,7 @@
 //   limited MIB drop     the same with a cache of 24 MiB, which it drops when it is asked to
 //   limited MIB group BYTES LIMIT   with ASHLAR_LIMIT=LIMIT in such a control group; 77 where none can be made
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <tests/support/limited_group.hpp>
 
 #include <dlfcn.h>

@@ -5,9 +5,7 @@
 //   mistakes:   a read behind a block of each function that allocates, and one of a block that each
 //               function that frees has freed; before each a line "case NAME" on standard error
 #include <array>
-#include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <tests/support/malloc_calls.hpp>

@@ -1,14 +1,7 @@
 // memory_tools/misuses.cpp: every component of ashlar, and the classic ones that forward to them.
 #include "misuses.hpp"
 
-#include <atomic>
-#include <cstddef>
-#include <cstdlib>
-#include <cstring>
-#include <iterator>
-#include <span>
 #include <thread>
-#include <utility>
 
 #include <Allocator.h>
 #include <ChunkSizedAllocator.h>
@@ -18,7 +11,6 @@
 #include <ashlar/adapt/asan_report.hpp>
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/process_source.hpp>
-#include <ashlar/adapt/xmalloc.h>
 #include <ashlar/compat/growing_pool_set.hpp>
 #include <ashlar/compat/xmalloc_pools.hpp>
 #include <ashlar/freestanding.hpp>

@@ -1,6 +1,5 @@
 // memory_tools/misuses_memory_pool.cpp: the classic Allocator<T> of memory_pool_allocator.h, whose name another
 // classic header has too.
-#include <cstddef>
 #include <iterator>
 
 #include <memory_pool_allocator.h>

@@ -3,12 +3,8 @@
 // Usage: user_program proper_use | data_race | overflow | use_after_free
 #include <cstdio>
 #include <cstring>
-#include <map>
-#include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <ashlar/ashlar.hpp>
 

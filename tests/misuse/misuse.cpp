@@ -2,7 +2,6 @@
 // detected only when the block returns to its slab is followed by a trim or by the end of a thread.
 // A mode that comes to its end says so and returns 0: for the driver, a failure.
 #include <cstdint>
-#include <cstdio>
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>
 #include <thread>

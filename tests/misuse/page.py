@@ -93,7 +93,7 @@ def from_record(text: str, table: dict, expected: pathlib.Path) -> str:
             ("malloc", lambda now: table_lines(table, outcomes, ours + peers, now)),
             ("malloc caught", lambda now: caught_lines(table, outcomes, every, now)),
             ("malloc versions", lambda now: versions_lines(peers, versions, now))):
-        now = [line.strip("|").split("|") for line in page_part.split(text, name)[1].splitlines()]
+        now = [line.strip("|").split("|") for line in page_part.parts(text)[name].splitlines()]
         text = page_part.replaced(text, name, "\n".join(lines(now)))
     return text
 

@@ -1,11 +1,8 @@
 // model/arenas.hpp: blocks and objects that go together, by markers within markers and scopes within scopes.
 #pragma once
 
-#include <mutex>
 #include <optional>
-#include <span>
 #include <tests/model/subject.hpp>
-#include <tests/support/require.hpp>
 
 #include <ashlar/arena/arena.hpp>
 #include <ashlar/arena/static_arena.hpp>

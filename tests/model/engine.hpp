@@ -1,10 +1,7 @@
 // model/engine.hpp: the heap's engine with three caches, as a runtime uses it, on pages that are refused.
 #pragma once
 
-#include <array>
-#include <mutex>
 #include <tests/model/requests.hpp>
-#include <tests/support/extent.hpp>
 #include <tests/support/require.hpp>
 #include <tests/support/test_space.hpp>
 

@@ -1,8 +1,6 @@
 // Heap instances with budgets, of the system or of a source, and with checks, which accuse nobody here; and the heap's engine on pages that are refused.
-#include <optional>
 #include <tests/fuzz/stop_at_failure.hpp>
 #include <tests/model/engine.hpp>
-#include <tests/support/require.hpp>
 
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/instance/heap.hpp>

@@ -6,19 +6,11 @@
 //
 // Each thread runs N / T operations, a function of S, T and M. --until K stops each at its K-th, with an audit: the
 // first K that fails is where the fault is, or was noticed. SIGINT and SIGTERM stop it wherever it is, with an audit.
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <random>
-#include <string>
 #include <string_view>
 #include <tests/model/worker.hpp>
 #include <thread>
-#include <vector>
 
 #include <unistd.h>
 

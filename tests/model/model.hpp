@@ -1,11 +1,8 @@
 // model/model.hpp: random requests of the process heap, and the equations that the statistics must satisfy.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
-#include <cstdint>
 #include <stdexcept>
-#include <string>
 #include <tests/support/live_blocks.hpp>
 #include <tests/support/random.hpp>
 

@@ -1,15 +1,10 @@
 // model/pools.hpp: pools of blocks of one size: every check and lock policy, in a caller's bytes, inside, and on a source.
 #pragma once
 
-#include <mutex>
-#include <span>
 #include <tests/model/subject.hpp>
 #include <tests/support/fixed_pools.hpp>
-#include <tests/support/require.hpp>
 
 #include <ashlar/adapt/component_allocator.hpp>
-#include <ashlar/arena/test_source.hpp>
-#include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/packed_pool.hpp>
 #include <ashlar/pool/static_pool.hpp>

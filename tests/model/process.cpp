@@ -4,7 +4,6 @@
 
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/pmr.hpp>
-#include <ashlar/ashlar.h>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace model {

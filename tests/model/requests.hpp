@@ -1,7 +1,6 @@
 // model/requests.hpp: what is asked of general heaps, and what their statistics have to say.
 #pragma once
 
-#include <map>
 #include <tests/model/subject.hpp>
 
 namespace model {

@@ -4,8 +4,6 @@
 // A fuzzer's input has the numbers themselves, eight bytes each.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <tests/support/random.hpp>

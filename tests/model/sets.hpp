@@ -1,9 +1,7 @@
 // model/sets.hpp: sets of pools, and lists that are refilled.
 #pragma once
 
-#include <mutex>
 #include <tests/model/subject.hpp>
-#include <tests/support/require.hpp>
 
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/compat/growing_pool_set.hpp>

@@ -14,18 +14,13 @@
 //   frees_all_at_end       whether blocks may be in use when the face ends
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <tests/model/model.hpp>
 #include <tests/model/sequence.hpp>
 #include <utility>
-#include <vector>
 
 // The blocks that one thread holds of one component, as it must find them again.
 // Law: a block's pattern is a function of its key, and no two blocks have one key.

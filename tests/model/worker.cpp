@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <ctime>
 #include <tests/model/worker.hpp>
 

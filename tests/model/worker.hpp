@@ -1,12 +1,8 @@
 // model/worker.hpp: one thread's part of a run: a sequence of operations, and what it works on.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <memory>
 #include <tests/model/subject.hpp>
-#include <vector>
 
 namespace model {
 

@@ -1,24 +1,20 @@
 // What C++ does with memory. Usage: outside_language NAME
 #include <future>
-#include <memory>
 #include <numeric>
-#include <stdexcept>
-#include <string>
 #include <tests/support/container_programs.hpp>
 #include <thread>
-#include <utility>
-#include <vector>
+
+#include <tests/support/programs.h>
 
 #include "outside.h"
 
 // containers_of_every_kind: Every standard container and strings, each beside a model that does the same.
 namespace containers_of_every_kind {
-static int run() {
+PROGRAM(containers_of_every_kind) {
   const int steps = getenv("OUTSIDE_SHARE") != nullptr ? 30 : 600;
   for (unsigned seed = 1; seed <= 3; ++seed)
     support::run_containers(std::allocator<int>(), seed, steps);
   puts("all as their models");
-  return 0;
 }
 }  // namespace containers_of_every_kind
 
@@ -31,7 +27,7 @@ static int recursion(volatile char* above) {
   return recursion(room) + room[5];
 }
 
-static int run() {
+PROGRAM(deaths_are_the_programs_own) {
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);
   for (int i = 0; i < 10; ++i) {
@@ -55,7 +51,6 @@ static int run() {
     }
     printf("%d: %d\n", i, wait_for(child));
   }
-  return 0;
 }
 }  // namespace deaths_are_the_programs_own
 
@@ -66,7 +61,7 @@ static std::string work(int i) {
   return std::string(static_cast<std::size_t>(i), 'w');
 }
 
-static int run() {
+PROGRAM(futures_and_exceptions_between_threads) {
   long sum = 0;
   int caught = 0;
   for (int round = 0; round < 30; ++round) {
@@ -100,7 +95,6 @@ static int run() {
     runner.join();
   }
   std::printf("%ld, %d\n", sum, caught);
-  return 0;
 }
 }  // namespace futures_and_exceptions_between_threads
 
@@ -250,7 +244,7 @@ static void deep(int depth) {
   frame[1] = frame[0];
 }
 
-static int run() {
+PROGRAM(stacks_that_come_and_go) {
   neighbours();
   on_heap_and_static();
   on_signal_stack();
@@ -265,16 +259,5 @@ static int run() {
   int status = 0;
   waitpid(child, &status, 0);
   printf("%u calls, and the child ended with %d\n", calls, status);
-  return 0;
 }
 }  // namespace stacks_that_come_and_go
-
-static const struct program programs[] = {
-    {"containers_of_every_kind", containers_of_every_kind::run},
-    {"deaths_are_the_programs_own", deaths_are_the_programs_own::run},
-    {"futures_and_exceptions_between_threads", futures_and_exceptions_between_threads::run},
-    {"stacks_that_come_and_go", stacks_that_come_and_go::run},
-};
-int main(int count, char** arguments) {
-  return run_program(count, arguments, programs, sizeof programs / sizeof *programs);
-}

@@ -1,4 +1,6 @@
 // What the C library does with malloc. Usage: outside_libc NAME
+#include <tests/support/programs.h>
+
 #include "outside.h"
 
 // functions_of_libc_that_hand_out_blocks: Functions of the C library that hand out blocks for the caller to free, that take blocks of the caller, or that free what other functions of theirs took.
@@ -8,7 +10,7 @@ static int visit(const char* name, const struct stat* s, int kind, struct FTW* w
   return visited += 1, 0;
 }
 
-static int functions_of_libc_that_hand_out_blocks(void) {
+PROGRAM(functions_of_libc_that_hand_out_blocks) {
   long sum = 0;
   for (int round = 0; round < 50; ++round) {
     char* line = NULL;
@@ -97,7 +99,6 @@ static int functions_of_libc_that_hand_out_blocks(void) {
     free(buffer);
   }
   printf("%ld\n", sum);
-  return 0;
 }
 
 // opened_descriptors_at_start: At main, the process has the descriptors that it inherited, one thread, and no handlers of signals. (What guards blocks has handlers for its reports, and the background thread is a thread.)
@@ -110,7 +111,7 @@ static int entries(const char* folder) {
   return n - 2;
 }
 
-static int opened_descriptors_at_start(void) {
+PROGRAM(opened_descriptors_at_start) {
   free(malloc(100));
   free(malloc(1 << 20));
   int handlers = 0;
@@ -130,13 +131,4 @@ static int opened_descriptors_at_start(void) {
   printf("%d descriptors, %d tasks, %d handlers, alternate stack %d, blocked %d\n", descriptors,
          entries("/proc/self/task"), handlers, !(other.ss_flags & SS_DISABLE),
          !sigisemptyset(&blocked));
-  return 0;
-}
-
-static const struct program programs[] = {
-    {"functions_of_libc_that_hand_out_blocks", functions_of_libc_that_hand_out_blocks},
-    {"opened_descriptors_at_start", opened_descriptors_at_start},
-};
-int main(int count, char** arguments) {
-  return run_program(count, arguments, programs, sizeof programs / sizeof *programs);
 }

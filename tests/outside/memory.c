@@ -1,4 +1,6 @@
 // Blocks and pages: what malloc hands out and what a program does with its memory. Usage: outside_memory NAME
+#include <tests/support/programs.h>
+
 #include "outside.h"
 
 // few_mappings: Many large blocks, every second one freed, again and again: the number of mappings stays far below what a process may have.
@@ -14,7 +16,7 @@ static int mappings(void) {
   return n;
 }
 
-static int few_mappings(void) {
+PROGRAM(few_mappings) {
   enum { blocks = 4000 };
   static char* all[blocks];
   for (int round = 0; round < 3; ++round) {
@@ -27,23 +29,21 @@ static int few_mappings(void) {
     malloc_trim(0);
   }
   printf("few: %d\n", mappings() < 8000);
-  return 0;
 }
 
 // frees_touch_nothing: 2,000 blocks of 100,000 bytes that nobody wrote are freed: few pages become resident.
 // Editions: default hardened samples background
-static int frees_touch_nothing(void) {
+PROGRAM(frees_touch_nothing) {
   static char* blocks[2000];
   for (int i = 0; i < 2000; ++i) CHECK((blocks[i] = (char*)malloc(100000)) != NULL);
   for (int i = 0; i < 2000; ++i) free(blocks[i]);
   struct rusage used;
   getrusage(RUSAGE_SELF, &used);
   printf("touched little: %d\n", used.ru_maxrss < 64 * 1024);
-  return 0;
 }
 
 // huge_alignments: Alignments up to a gibibyte, several blocks at once; realloc of an aligned block keeps what is in it.
-static int huge_alignments(void) {
+PROGRAM(huge_alignments) {
   for (int shift = 4; shift <= 30; ++shift) {
     size_t alignment = (size_t)1 << shift;
     char* blocks[6];
@@ -66,12 +66,11 @@ static int huge_alignments(void) {
     }
   }
   puts("aligned");
-  return 0;
 }
 
 // large_calloc_touches_nothing: calloc of a gibibyte, 200 times, and of many long blocks at once, in what was freed: few pages become resident, and all are zero.
 // Editions: default full hardened samples background
-static int large_calloc_touches_nothing(void) {
+PROGRAM(large_calloc_touches_nothing) {
   for (int i = 0; i < 200; ++i) {
     char* block = (char*)calloc(1, (size_t)1 << 30);
     CHECK(block != NULL && block[(size_t)i << 20] == 0);
@@ -88,7 +87,6 @@ static int large_calloc_touches_nothing(void) {
   struct rusage used;
   getrusage(RUSAGE_SELF, &used);
   printf("touched little: %d\n", used.ru_maxrss < 64 * 1024);
-  return 0;
 }
 
 // locked_memory: mlockall for all pages now and later, on fault too: large blocks, threads and reallocs go on, and after munlockall.
@@ -97,7 +95,7 @@ static void* body(void* p) {
   return calloc(1, 300000);
 }
 
-static int locked_memory(void) {
+PROGRAM(locked_memory) {
   struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
   setrlimit(RLIMIT_MEMLOCK, &all);
   static const int kinds[] = {MCL_CURRENT, MCL_FUTURE | MCL_ONFAULT, MCL_CURRENT | MCL_FUTURE};
@@ -105,7 +103,7 @@ static int locked_memory(void) {
   pthread_attr_init(&small);
   pthread_attr_setstacksize(&small, 128 * 1024);
   for (int i = 0; i < 3; ++i) {
-    if (mlockall(kinds[i]) != 0) return 77;
+    if (mlockall(kinds[i]) != 0) exit(77);
     char* large = (char*)malloc(8 << 20);
     CHECK(large != NULL);
     large[0] = large[(8 << 20) - 1] = 5;
@@ -124,7 +122,6 @@ static int locked_memory(void) {
     use_heap((unsigned)i, 3000);
   }
   printf("resident little: %d\n", resident_kib() < 300 * 1024);
-  return 0;
 }
 
 // madvise_that_does_nothing: madvise succeeds and does nothing, as under some emulators and sandboxes. Zeroed memory is zero all the same, and what was freed and given back is no block in use.
@@ -146,8 +143,8 @@ static int is_zero(const char* p, size_t bytes) {
   return 1;
 }
 
-static int madvise_that_does_nothing(void) {
-  if (!ignore_madvise()) return 77;
+PROGRAM(madvise_that_does_nothing) {
+  if (!ignore_madvise()) exit(77);
   static const size_t sizes[] = {16, 300, 5000, 40000, 120000, 300000, 2000000, 9000000};
   enum { kinds = sizeof sizes / sizeof *sizes, bytes_a_kind = 2000000 };
   static char* blocks[bytes_a_kind / 16];
@@ -178,11 +175,10 @@ static int madvise_that_does_nothing(void) {
     malloc_trim(0);
   }
   printf("%u blocks of calloc were not zero\n", not_zero);
-  return 0;
 }
 
 // readers_of_the_maps: While two threads allocate, the process reads its own maps and smaps: each live block lies whole in readable mappings.
-static int readers_of_the_maps(void) {
+PROGRAM(readers_of_the_maps) {
   enum { count = 60 };
   char* blocks[count];
   begin_busy(2);
@@ -209,11 +205,10 @@ static int readers_of_the_maps(void) {
   }
   end_busy();
   puts("mapped");
-  return 0;
 }
 
 // the_kernel_writes_into_blocks: The kernel fills blocks of every size to their last usable byte: read, readv, recvmsg, pread without the page cache.
-static int the_kernel_writes_into_blocks(void) {
+PROGRAM(the_kernel_writes_into_blocks) {
   int zero = open("/dev/zero", O_RDONLY), pair[2];
   CHECK(zero >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
   for (size_t size = 1; size < 600000; size += size / 9 + 1) {
@@ -241,11 +236,10 @@ static int the_kernel_writes_into_blocks(void) {
   CHECK(posix_memalign(&aligned, 4096, 8192) == 0 && pread(self, aligned, 8192, 4096) > 0);
   free(aligned);
   puts("filled");
-  return 0;
 }
 
 // the_program_moves_the_break: The program uses brk and sbrk itself, up and down, beside malloc. What it wrote there stays.
-static int the_program_moves_the_break(void) {
+PROGRAM(the_program_moves_the_break) {
   enum { step = 300000, steps = 12 };
   char* of_program[steps];
   for (int i = 0; i < steps; ++i) {
@@ -266,7 +260,6 @@ static int the_program_moves_the_break(void) {
   for (int i = 0; i < steps; ++i)
     for (int k = 0; k < step; ++k) CHECK(of_program[i][k] == 'a' + i);
   puts("kept");
-  return 0;
 }
 
 // the_program_protects_its_pages: The program closes, locks, runs and drops pages of its own blocks, as collectors and compilers do, then frees them.
@@ -279,7 +272,7 @@ static void barrier(int s, siginfo_t* info, void* context) {
   mprotect(faulting, 3 * page, PROT_READ | PROT_WRITE);
 }
 
-static int the_program_protects_its_pages(void) {
+PROGRAM(the_program_protects_its_pages) {
   struct sigaction action = {.sa_sigaction = barrier, .sa_flags = SA_SIGINFO};
   sigaction(SIGSEGV, &action, NULL);
   for (int i = 0; i < 300; ++i) {
@@ -312,21 +305,4 @@ static int the_program_protects_its_pages(void) {
     if (i % 10 == 0) use_heap((unsigned)i, 100), malloc_trim(0);
   }
   printf("faults: %d\n", faults);
-  return 0;
-}
-
-static const struct program programs[] = {
-    {"few_mappings", few_mappings},
-    {"frees_touch_nothing", frees_touch_nothing},
-    {"huge_alignments", huge_alignments},
-    {"large_calloc_touches_nothing", large_calloc_touches_nothing},
-    {"locked_memory", locked_memory},
-    {"madvise_that_does_nothing", madvise_that_does_nothing},
-    {"readers_of_the_maps", readers_of_the_maps},
-    {"the_kernel_writes_into_blocks", the_kernel_writes_into_blocks},
-    {"the_program_moves_the_break", the_program_moves_the_break},
-    {"the_program_protects_its_pages", the_program_protects_its_pages},
-};
-int main(int count, char** arguments) {
-  return run_program(count, arguments, programs, sizeof programs / sizeof *programs);
 }

@@ -122,15 +122,3 @@ static inline void end_busy(void) {
   __atomic_store_n(&busy_ends, 1, __ATOMIC_RELAXED);
   for (int i = 0; i < busy_count; ++i) pthread_join(busy_thread[i], NULL);
 }
-
-// A file with several programs: the one whose name is the argument. Returns: its status.
-struct program {
-  const char* name;
-  int (*run)(void);
-};
-static inline int run_program(int count, char** arguments, const struct program* programs,
-                              size_t how_many) {
-  for (size_t i = 0; count > 1 && i < how_many; ++i)
-    if (strcmp(programs[i].name, arguments[1]) == 0) return programs[i].run();
-  return 2;
-}

@@ -1,4 +1,6 @@
 // Forks, children and what they live in. Usage: outside_processes NAME
+#include <tests/support/programs.h>
+
 #include "outside.h"
 
 // a_daemon_lives_on: daemon() from a process with threads: the grandchild has no descriptors, allocates, starts threads and forks again.
@@ -7,7 +9,7 @@ static void* body(void* p) {
   return malloc(77);
 }
 
-static int a_daemon_lives_on(void) {
+PROGRAM(a_daemon_lives_on) {
   int tell[2];
   pthread_t t;
   void* block;
@@ -33,7 +35,6 @@ static int a_daemon_lives_on(void) {
   read(tell[0], told, 63);
   free(kept);
   printf("%s\n", told);
-  return 0;
 }
 
 // children_by_every_way: Children that are made in other ways than by fork(), while other threads use the heap: vfork and exec, posix_spawn, system, popen, _Fork and the clone system call. And fork() within handlers of forks that allocate and free.
@@ -135,7 +136,7 @@ static void in_either(void) {
   churn(2, 20);
 }
 
-static int children_by_every_way(void) {
+PROGRAM(children_by_every_way) {
   make_children(1);
   pthread_atfork(prepare, in_either, in_either);
   make_children(1);
@@ -145,7 +146,6 @@ static int children_by_every_way(void) {
   stop = 1;
   for (int i = 0; i < 2; ++i) pthread_join(threads[i], 0);
   printf("%u children were not as they should be\n", bad);
-  return 0;
 }
 
 // clones_that_share_memory: clone(CLONE_VM) on a stack of malloc, as container runtimes do: the child writes to its parent's blocks and ends.
@@ -154,7 +154,7 @@ static int child_body(void* p) {
   return 6;
 }
 
-static int clones_that_share_memory(void) {
+PROGRAM(clones_that_share_memory) {
   begin_busy(1);
   for (int i = 0; i < 200; ++i) {
     char* stack = (char*)malloc(64 * 1024);
@@ -168,7 +168,6 @@ static int clones_that_share_memory(void) {
   }
   end_busy();
   puts("ok");
-  return 0;
 }
 
 // generations_of_forks: A child forks a child, twenty times over; each one has threads, frees a block of each ancestor, and exits by exit().
@@ -181,7 +180,7 @@ static void* busy(void* p) {
 }
 static void at_end(void) { free(realloc(malloc(100), 90000)); }
 
-static int generations_of_forks(void) {
+PROGRAM(generations_of_forks) {
   atexit(at_end);
   int generation = 0;
   for (;;) {
@@ -205,12 +204,11 @@ static int generations_of_forks(void) {
     if (generation == 0) printf("generations: %d\n", below);
     exit(generation == 0 ? 0 : below + 1);
   }
-  return 0;
 }
 
 // in_a_namespace_of_its_own: unshare of users, mounts and processes asks for a process of one thread; the child is process 1 and allocates.
 // Editions: default full guarded hardened samples
-static int in_a_namespace_of_its_own(void) {
+PROGRAM(in_a_namespace_of_its_own) {
   pid_t child = fork();
   if (child == 0) {
     use_heap(1, 500);
@@ -228,9 +226,8 @@ static int in_a_namespace_of_its_own(void) {
     _exit(wait_for(first));
   }
   int status = wait_for(child);
-  if (status == 77) return 77;
+  if (status == 77) exit(77);
   printf("%d\n", status);
-  return 0;
 }
 
 // in_an_empty_root: chroot to an empty folder, then another user without rights, not dumpable: no /proc, no /sys, nothing to read.
@@ -239,9 +236,9 @@ static void* body_root(void* p) {
   return strdup("of a thread");
 }
 
-static int in_an_empty_root(void) {
+PROGRAM(in_an_empty_root) {
   char name[] = "/tmp/empty_XXXXXX";
-  if (mkdtemp(name) == NULL) return 77;
+  if (mkdtemp(name) == NULL) exit(77);
   pid_t child = fork();
   if (child == 0) {
     if (chroot(name) != 0 || chdir("/") != 0) _exit(77);
@@ -265,19 +262,6 @@ static int in_an_empty_root(void) {
   }
   int status = wait_for(child);
   rmdir(name);
-  if (status == 77) return 77;
+  if (status == 77) exit(77);
   printf("%d\n", status);
-  return 0;
-}
-
-static const struct program programs[] = {
-    {"a_daemon_lives_on", a_daemon_lives_on},
-    {"children_by_every_way", children_by_every_way},
-    {"clones_that_share_memory", clones_that_share_memory},
-    {"generations_of_forks", generations_of_forks},
-    {"in_a_namespace_of_its_own", in_a_namespace_of_its_own},
-    {"in_an_empty_root", in_an_empty_root},
-};
-int main(int count, char** arguments) {
-  return run_program(count, arguments, programs, sizeof programs / sizeof *programs);
 }

@@ -1,8 +1,10 @@
 // Programs in a sandbox that kills. Usage: outside_sandbox NAME
 #include "sandbox.h"
 
+#include <tests/support/programs.h>
+
 // sandbox_after_fork: A process is forked, closes itself into a sandbox as sshd's child does, then allocates. Some children have used a heap of several megabytes before, so that whatever starts with the size of a heap starts now.
-static int sandbox_after_fork(void) {
+PROGRAM(sandbox_after_fork) {
   for (int i = 0; i < 1000; ++i) free(malloc((size_t)i));
   int lived = 0;
   enum { children = 18 };
@@ -25,7 +27,6 @@ static int sandbox_after_fork(void) {
     lived += sandbox_ended_well(c);
   }
   printf("%d of %d children lived\n", lived, children);
-  return 0;
 }
 
 // sandbox_and_a_fault: A fault of the heap in a sandbox that kills: the process ends by a signal, and does not hang.
@@ -49,25 +50,23 @@ static const char* ended_by_signal(int full_pipe) {
   return WIFSIGNALED(status) ? "by a signal" : "otherwise";
 }
 
-static int sandbox_and_a_fault(void) {
+PROGRAM(sandbox_and_a_fault) {
   printf("the child ended %s\n", ended_by_signal(0));
   printf("with standard error in a pipe: %s\n", ended_by_signal(1));
-  return 0;
 }
 
 // sandbox_in_strict_mode: A process enters SECCOMP_MODE_STRICT, in which it may read, write and end, uses the memory that it has, and ends.
 // Editions: default
-static int sandbox_in_strict_mode(void) {
+PROGRAM(sandbox_in_strict_mode) {
   enum { count = 500 };
   static char* block[count];
   for (int r = 0; r < 50; ++r) {
-    if (r == 1 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) return 77;
+    if (r == 1 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) exit(77);
     for (int i = 0; i < count; ++i) memset(block[i] = malloc((size_t)i + 1), i, (size_t)i + 1);
     for (int i = 0; i < count; ++i) free(block[i]);
   }
-  if (write(1, "it goes on\n", 11) != 11) return 1;
+  if (write(1, "it goes on\n", 11) != 11) exit(1);
   syscall(SYS_exit, 0);
-  return 0;
 }
 
 // sandbox_then_forks: A server in a sandbox that kills forks, and its children fork. Each allocates.
@@ -81,7 +80,7 @@ static int generations(int left) {
   return status == 0 && sandbox_use_heap(100u + (unsigned)left) == 0 ? 0 : 1;
 }
 
-static int sandbox_then_forks(void) {
+PROGRAM(sandbox_then_forks) {
   int lived = 0;
   for (int r = 0; r < 3; ++r) {
     const pid_t c = fork();
@@ -92,7 +91,6 @@ static int sandbox_then_forks(void) {
     lived += sandbox_ended_well(c);
   }
   printf("%d of 3 lived\n", lived);
-  return 0;
 }
 
 // sandbox_with_threads: Threads in a sandbox that kills: some begin after it was closed, some before, and all allocate for each other.
@@ -133,7 +131,7 @@ static int run(int closes_first) {
   return wrong;
 }
 
-static int sandbox_with_threads(void) {
+PROGRAM(sandbox_with_threads) {
   for (int closes_first = 0; closes_first < 2; ++closes_first) {
     const pid_t c = fork();
     if (c == 0) exit(run(closes_first));
@@ -141,16 +139,4 @@ static int sandbox_with_threads(void) {
            sandbox_ended_well(c));
     fflush(stdout);
   }
-  return 0;
-}
-
-static const struct program programs[] = {
-    {"sandbox_after_fork", sandbox_after_fork},
-    {"sandbox_and_a_fault", sandbox_and_a_fault},
-    {"sandbox_in_strict_mode", sandbox_in_strict_mode},
-    {"sandbox_then_forks", sandbox_then_forks},
-    {"sandbox_with_threads", sandbox_with_threads},
-};
-int main(int count, char** arguments) {
-  return run_program(count, arguments, programs, sizeof programs / sizeof *programs);
 }

@@ -1,4 +1,6 @@
 // Signals and their handlers. Usage: outside_signals NAME
+#include <tests/support/programs.h>
+
 #include "outside.h"
 
 // backtraces_in_signal_handlers: A signal handler that interrupted malloc asks for a backtrace and aborts, as crash reporters do: the process ends by SIGABRT, wherever it was interrupted.
@@ -32,7 +34,7 @@ static void work(void) {
   }
 }
 
-static int backtraces_in_signal_handlers(void) {
+PROGRAM(backtraces_in_signal_handlers) {
   void* warm[4];
   backtrace(warm, 4);  // its first call loads a library
   unsigned aborted = 0, other = 0;
@@ -54,7 +56,6 @@ static int backtraces_in_signal_handlers(void) {
       ++other, fprintf(stderr, "child %d: status %d\n", i, status);
   }
   printf("%u children ended by SIGABRT, %u otherwise\n", aborted, other);
-  return 0;
 }
 
 // stack_overflows_are_survived: A stack runs over; the handler, on an alternate stack of malloc, allocates and jumps out. Many times, in two threads.
@@ -88,7 +89,7 @@ static void* body_survived(void* p) {
   return p;
 }
 
-static int stack_overflows_are_survived(void) {
+PROGRAM(stack_overflows_are_survived) {
   struct sigaction action = {.sa_sigaction = handler_survived,
                              .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
   sigaction(SIGSEGV, &action, NULL);
@@ -99,7 +100,6 @@ static int stack_overflows_are_survived(void) {
   for (int i = 0; i < 2; ++i) CHECK(pthread_create(&t[i], &small, body_survived, NULL) == 0);
   for (int i = 0; i < 2; ++i) pthread_join(t[i], NULL);
   puts("survived");
-  return 0;
 }
 
 // waits_for_signals: Signals of the process reach the thread that waits for them, whoever else there is: sigwait, signalfd, a timer's signal.
@@ -108,7 +108,7 @@ static void* busy(void* p) {
   return p;
 }
 
-static int waits_for_signals(void) {
+PROGRAM(waits_for_signals) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGUSR1);
@@ -140,14 +140,4 @@ static int waits_for_signals(void) {
   CHECK(wait_for(child) == 0);
   pthread_join(t, NULL);
   printf("%d\n", got);
-  return 0;
-}
-
-static const struct program programs[] = {
-    {"backtraces_in_signal_handlers", backtraces_in_signal_handlers},
-    {"stack_overflows_are_survived", stack_overflows_are_survived},
-    {"waits_for_signals", waits_for_signals},
-};
-int main(int count, char** arguments) {
-  return run_program(count, arguments, programs, sizeof programs / sizeof *programs);
 }

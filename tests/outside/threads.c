@@ -1,4 +1,6 @@
 // Threads: how they begin, end and hand blocks over. Usage: outside_threads NAME
+#include <tests/support/programs.h>
+
 #include "outside.h"
 
 // a_thread_that_only_frees: Three threads allocate; all blocks are freed by one that never allocates. What the process keeps stays bounded.
@@ -31,7 +33,7 @@ static void* take(void* p) {
   return p;
 }
 
-static int a_thread_that_only_frees(void) {
+PROGRAM(a_thread_that_only_frees) {
   pthread_t t[makers + 1];
   pthread_barrier_init(&start, NULL, makers + 1);
   for (int i = 0; i <= makers; ++i)
@@ -39,7 +41,6 @@ static int a_thread_that_only_frees(void) {
   for (int i = 0; i <= makers; ++i) pthread_join(t[i], NULL);
   // 4096 blocks live at once are 10 MB; 36,000 are 90 MB.
   printf("bounded: %d\n", resident_kib() < 70 * 1024);
-  return 0;
 }
 
 // detached_threads_at_exit: The process exits in every way while detached threads allocate, with exit handlers that do so, too.
@@ -64,7 +65,7 @@ static void handler_with_status(int status, void* p) {
   free(p);
 }
 
-static int detached_threads_at_exit(void) {
+PROGRAM(detached_threads_at_exit) {
   for (int i = 0; i < 12; ++i) {
     pid_t child = fork();
     if (child != 0) {
@@ -80,11 +81,9 @@ static int detached_threads_at_exit(void) {
       pthread_detach(t);
     }
     usleep(2000);
-    if (i % 3 == 0) return i % 4;
-    i % 3 == 1 ? exit(i % 4) : quick_exit(i % 4);
+    i % 3 == 2 ? quick_exit(i % 4) : exit(i % 4);
   }
   puts("all ended");
-  return 0;
 }
 
 // fibers_move_between_threads: Contexts on stacks of malloc are resumed by another thread each time: allocated here, freed there, errno included.
@@ -128,7 +127,7 @@ static void* resume(void* p) {
   return p;
 }
 
-static int fibers_move_between_threads(void) {
+PROGRAM(fibers_move_between_threads) {
   pthread_barrier_init(&barrier, NULL, threads);
   for (int i = 0; i < fibers; ++i) {
     getcontext(&all[i].here);
@@ -141,7 +140,6 @@ static int fibers_move_between_threads(void) {
   int done = 0;
   for (int i = 0; i < fibers; ++i) done += all[i].done, free(all[i].stack);
   printf("done: %d\n", done);
-  return 0;
 }
 
 // figures_beside_threads: mallinfo, malloc_info, malloc_stats, malloc_trim and mallopt while threads begin, allocate and end, and the process forks.
@@ -160,7 +158,7 @@ static void* begin_and_end_threads(void* p) {
   return p;
 }
 
-static int figures_beside_threads(void) {
+PROGRAM(figures_beside_threads) {
   dup2(open("/dev/null", O_WRONLY), 2);
   pthread_t t[2];
   for (int i = 0; i < 2; ++i) CHECK(pthread_create(&t[i], NULL, begin_and_end_threads, NULL) == 0);
@@ -184,7 +182,6 @@ static int figures_beside_threads(void) {
   stop = 1;
   for (int i = 0; i < 2; ++i) pthread_join(t[i], NULL);
   puts("told");
-  return 0;
 }
 
 // helper_threads_of_the_c_library: Threads that the C library makes: of timers with SIGEV_THREAD, of message queues, of asynchronous reads and writes.
@@ -195,7 +192,7 @@ static void ring(union sigval value) {
   sem_post(&rang);
 }
 
-static int helper_threads_of_the_c_library(void) {
+PROGRAM(helper_threads_of_the_c_library) {
   sem_init(&rang, 0, 0);
   struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = ring};
   timer_t timers[4];
@@ -238,7 +235,6 @@ static int helper_threads_of_the_c_library(void) {
     mq_close(queue);
   }
   puts("all rang");
-  return 0;
 }
 
 // stacks_that_the_program_owns: A thread's stack, and so its TLS, lies in memory of the program, which overwrites, frees or unmaps it after the join.
@@ -251,7 +247,7 @@ static void* body_owns(void* p) {
   return strdup("from its stack");
 }
 
-static int stacks_that_the_program_owns(void) {
+PROGRAM(stacks_that_the_program_owns) {
   pthread_key_create(&key, free);
   for (int i = 0; i < 60; ++i) {
     void* stack = i % 3 == 0   ? aligned_alloc(4096, stack_bytes_owns)
@@ -275,7 +271,6 @@ static int stacks_that_the_program_owns(void) {
     if (i % 10 == 0) CHECK_CHILD(0, use_heap(2, 100));
   }
   puts("ok");
-  return 0;
 }
 
 // the_first_thread_ends_first: main ends by pthread_exit. The process lives on: /proc/self has no maps any more, since they are the first thread's.
@@ -308,14 +303,13 @@ static void* survivor(void* p) {
   return p;
 }
 
-static int the_first_thread_ends_first(void) {
+PROGRAM(the_first_thread_ends_first) {
   first = pthread_self();
   of_main = strdup("written by main");
   atexit(at_end);
   pthread_t t;
   CHECK(pthread_create(&t, NULL, survivor, NULL) == 0);
   pthread_exit(NULL);
-  return 0;
 }
 
 // threads_on_one_processor: Threads on one processor: one that holds a lock is taken off it often, and the others must let it go on. Yielding does not let an ordinary thread go on beside one with real-time priority: that one has to sleep.
@@ -347,11 +341,11 @@ static void* real_time(void* p) {
   return NULL;
 }
 
-static int threads_on_one_processor(void) {
+PROGRAM(threads_on_one_processor) {
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(sched_getcpu(), &one);
-  if (sched_setaffinity(0, sizeof one, &one) != 0) return 77;
+  if (sched_setaffinity(0, sizeof one, &one) != 0) exit(77);
   run_threads(8, one_of_eight);
   struct timespec used;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -365,7 +359,6 @@ static int threads_on_one_processor(void) {
   for (int i = 0; i < 3; ++i) pthread_join(t[i], NULL);
   for (int i = 0; i < 64; ++i) free(exchange[i]);
   puts(refused != NULL ? "no right to a real-time priority" : "ended beside it");
-  return 0;
 }
 
 // threads_that_end_without_the_heap: Threads end that never used the heap; then one uses it, and the process forks. An ending thread of the C library frees what other threads left to its stack cache, after its own last destructor.
@@ -381,7 +374,7 @@ static void* user(void* p) {
   return p;
 }
 
-static int threads_that_end_without_the_heap(void) {
+PROGRAM(threads_that_end_without_the_heap) {
   for (int r = 0; r < rounds_heap; ++r) {
     pthread_barrier_init(&all_heap, 0, idle_threads + 1);
     for (int i = 0; i < idle_threads; ++i) {
@@ -401,20 +394,4 @@ static int threads_that_end_without_the_heap(void) {
   if (fork() == 0) _exit(0);
   wait(&status);
   printf("the child ended with %d\n", status);
-  return 0;
-}
-
-static const struct program programs[] = {
-    {"a_thread_that_only_frees", a_thread_that_only_frees},
-    {"detached_threads_at_exit", detached_threads_at_exit},
-    {"fibers_move_between_threads", fibers_move_between_threads},
-    {"figures_beside_threads", figures_beside_threads},
-    {"helper_threads_of_the_c_library", helper_threads_of_the_c_library},
-    {"stacks_that_the_program_owns", stacks_that_the_program_owns},
-    {"the_first_thread_ends_first", the_first_thread_ends_first},
-    {"threads_on_one_processor", threads_on_one_processor},
-    {"threads_that_end_without_the_heap", threads_that_end_without_the_heap},
-};
-int main(int count, char** arguments) {
-  return run_program(count, arguments, programs, sizeof programs / sizeof *programs);
 }

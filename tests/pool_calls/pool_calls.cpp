@@ -1,7 +1,6 @@
 // golden/pool_calls.cpp: one function for each call of each pool, and of the process heap's allocator of one object,
 // without checks and with cheap ones. pool_calls.py compiles it and counts what the processor runs of them when nothing
 // is wrong and a free block is at hand. Not the lock-free ones: they have loops.
-#include <cstddef>
 
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/freestanding.hpp>

@@ -8,7 +8,6 @@
 #include <ashlar/pool/static_pool.hpp>
 
 #include "tools/trace/lifetimes.hpp"
-#include "tools/trace/reader.hpp"
 
 namespace {
 

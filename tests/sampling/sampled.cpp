@@ -1,21 +1,13 @@
 // A program whose call sites allocate what it says: their names and places first, the truth of each last.
-//   sampled mixed | resized | fork | forks | signal | interval | calls | misuse | tags
-#include <algorithm>
+// Run: sampled NAME [FILE]
+#define PROGRAMS_WITHOUT_MAIN
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <new>
-#include <string_view>
 #include <thread>
-#include <vector>
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -24,6 +16,7 @@
 
 #include <ashlar/adapt/tags.h>
 
+#include "tests/support/programs.h"
 #include "tests/support/require.hpp"
 
 #define SITE [[gnu::noinline]]
@@ -31,6 +24,7 @@
 /// Not without a name: pprof leaves such names out.
 namespace sampled {
 
+const char* path;  ///< of the file that some write
 /// One of so many bytes is sampled.
 double every = 10'000;
 void read_every() {
@@ -233,7 +227,7 @@ class resized_block {
 
 /// Blocks of each kind that realloc makes longer and shorter, where they are and elsewhere. Of each kind
 /// some live.
-void resized() {
+PROGRAM(resized) {
   std::vector<resized_block> kept;
   auto end = [&kept, count = 0](resized_block b) mutable {
     if (++count % 3 == 0)
@@ -287,7 +281,7 @@ void resized() {
 }
 
 /// A thread that allocates and frees while another one forks all the time.
-void beside_many_forks() {
+PROGRAM(forks) {
   std::atomic<bool> done{false};
   std::thread other([&] {
     std::vector<void*> held(1000);
@@ -312,7 +306,7 @@ void beside_many_forks() {
   other.join();
 }
 
-void mixed() {
+PROGRAM(mixed) {
   const auto fixed = [](std::size_t n) { return [n](std::size_t) { return n; }; };
   // A pair of malloc and free never misses by itself.
   work(by_malloc, 300'000, 0, fixed(64), std::free);
@@ -347,7 +341,7 @@ void mixed() {
   }).join();
 }
 
-void forked() {
+PROGRAM(fork) {
   work(by_malloc, 40'000, 2, [](std::size_t) { return std::size_t{100}; }, std::free);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -362,8 +356,8 @@ void forked() {
   REQUIRE(::waitpid(child, &status, 0) == child && status == 0);
 }
 
-/// Effects: allocates until the file is there, or for ten seconds.
-bool allocate_until_written(const char* path) {
+/// Effects: allocates until the file is there, or for ten seconds. Returns: whether it is.
+bool allocate_until_written() {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (::access(path, R_OK) != 0) {
     if (std::chrono::steady_clock::now() > until) return false;
@@ -380,7 +374,7 @@ Function* find(const char* name) {
 }
 
 /// Sampling begins and ends while threads allocate.
-void by_calls(const char* path) {
+PROGRAM(calls) {
   auto* const sample = find<int(std::size_t)>("ashlar_sample");
   auto* const write = find<int(const char*)>("ashlar_sample_write");
   errno = 0;
@@ -409,7 +403,7 @@ void by_calls(const char* path) {
 }
 
 /// Each site in one tag, or in none. The child that is forked in a scope goes on in it.
-void tagged() {
+PROGRAM(tags) {
   const auto bytes = [](std::size_t i) { return 40 + i % 2000; };
   work(by_other_malloc, 20'000, 3, bytes, std::free);
   {
@@ -434,41 +428,29 @@ void tagged() {
   work(by_large, 300, 4, [](std::size_t i) { return 140'000 + i * 997; }, std::free);
 }
 
+PROGRAM(signal) {
+  REQUIRE(::access(path, R_OK) != 0);
+  ::raise(SIGUSR2);
+  REQUIRE(allocate_until_written());
+}
+
+PROGRAM(interval) { REQUIRE(allocate_until_written()); }
+
+PROGRAM(misuse) {
+  for (int i = 0; i < 100'000; ++i) {
+    auto* const block = static_cast<volatile char*>(by_malloc(100));
+    std::free(const_cast<char*>(block));
+    block[50] = 1;
+  }
+}
+
 }  // namespace sampled
 
-using namespace sampled;
-
 int main(int argc, char** argv) {
-  const std::string_view mode = argc > 1 ? argv[1] : "";
-  read_every();
-  print_places();
-  if (mode == "mixed") {
-    mixed();
-  } else if (mode == "resized") {
-    resized();
-  } else if (mode == "forks") {
-    beside_many_forks();
-  } else if (mode == "fork") {
-    forked();
-  } else if (mode == "tags") {
-    tagged();
-  } else if (mode == "signal" && argc == 3) {
-    REQUIRE(::access(argv[2], R_OK) != 0);
-    ::raise(SIGUSR2);
-    REQUIRE(allocate_until_written(argv[2]));
-  } else if (mode == "interval" && argc == 3) {
-    REQUIRE(allocate_until_written(argv[2]));
-  } else if (mode == "calls" && argc == 3) {
-    by_calls(argv[2]);
-  } else if (mode == "misuse") {
-    for (int i = 0; i < 100'000; ++i) {
-      auto* const block = static_cast<volatile char*>(by_malloc(100));
-      std::free(const_cast<char*>(block));
-      block[50] = 1;
-    }
-  } else {
-    return 2;
-  }
-  print_truth();
-  return 0;
+  if (argc == 3) sampled::path = argv[2];
+  sampled::read_every();
+  sampled::print_places();
+  const int status = run_program(argc > 1 ? argv[1] : nullptr);
+  if (status == 0) sampled::print_truth();
+  return status;
 }

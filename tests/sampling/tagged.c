@@ -1,4 +1,4 @@
-/* Tags in C, each mode for sampling_test.py: tagged nested | many | odd | turns | left | signals | limit | speed */
+/* Tags in C, each PROGRAM for sampling_test.py. */
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -7,7 +7,9 @@
 
 #include <ashlar/adapt/tags.h>
 
+#define PROGRAMS_WITHOUT_MAIN
 #include "tests/dropin/require.h"
+#include "tests/support/programs.h"
 
 static int are_there; /* a library looks at tags */
 
@@ -29,7 +31,7 @@ static void expect_now(const char* name) {
     REQUIRE(now == NULL);
 }
 
-static void nested(void) {
+PROGRAM(nested) {
   struct ashlar_tag outer, inner, none;
   void** last = NULL;
   ashlar_tag_push(&outer, "outer");
@@ -56,7 +58,7 @@ static void nested(void) {
   free(*last);
 }
 
-static void many(void) {
+PROGRAM(many) {
   static char names[300][16];
   size_t i = 0;
   for (i = 0; i < 300; ++i) {
@@ -74,7 +76,7 @@ static void under(const char* name) {
   keep(1, 1000);
   ashlar_tag_pop(&scope);
 }
-static void odd(void) {
+PROGRAM(odd) {
   char name[101] = {0};
   memset(name, 'x', 63);
   under(name);
@@ -90,7 +92,7 @@ static void* pop_elsewhere(void* scope) {
   expect_now(NULL);
   return NULL;
 }
-static void turns(void) {
+PROGRAM(turns) {
   struct ashlar_tag a, b, c;
   pthread_t thread;
   memset(&c, 0, sizeof c);
@@ -125,7 +127,7 @@ __attribute__((noinline)) static void overwrite_stack(void) {
   size_t i = 0;
   for (i = 0; i < sizeof bytes; ++i) bytes[i] = 0x5a;
 }
-static void left(void) {
+PROGRAM(left) {
   struct ashlar_tag outer;
   char* const page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   struct ashlar_tag* const gone = (struct ashlar_tag*)page;
@@ -161,7 +163,7 @@ static void handle(int number) {
   ++signals_seen;
   ashlar_tag_pop(&scope);
 }
-static void many_signals(void) {
+PROGRAM(signals) {
   const struct itimerval often = {{0, 200}, {0, 200}};
   struct ashlar_tag outer;
   ashlar_tag_push(&outer, "outer");
@@ -186,7 +188,7 @@ static void drop(size_t bytes_to_drop, void* argument) {
   for (i = 0; i < 50; ++i) free(cached[first_cached++]);
 }
 /* ASHLAR_TAG_LIMIT=parser=100000: the 101st block is above it, and what drop frees is below. */
-static void limit(void) {
+PROGRAM(limit) {
   int (*on_limit)(void (*)(size_t, void*), void*, unsigned) = NULL;
   struct ashlar_tag scope;
   ashlar_find_loaded("ashlar_on_limit", &on_limit, sizeof on_limit);
@@ -200,7 +202,7 @@ static void limit(void) {
   REQUIRE(dropped == (are_there ? 1000 : 0));
 }
 
-static void speed(void) {
+PROGRAM(speed) {
   struct timespec begin, end;
   const int rounds = 20000000;
   int i = 0;
@@ -217,23 +219,12 @@ static void speed(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct {
-    const char* name;
-    void (*run)(void);
-  } modes[] = {{"nested", nested}, {"many", many},  {"odd", odd},
-               {"turns", turns},   {"left", left},  {"signals", many_signals},
-               {"limit", limit},   {"speed", speed}};
   struct ashlar_tag scope;
-  size_t i = 0;
+  int status = 0;
   ashlar_tag_push(&scope, "are they there?");
   are_there = ashlar_tag_now() != NULL;
   ashlar_tag_pop(&scope);
-  REQUIRE(argc == 2);
-  for (i = 0; i < sizeof modes / sizeof *modes; ++i) {
-    if (strcmp(argv[1], modes[i].name) != 0) continue;
-    modes[i].run();
-    printf("tags are %s\n", are_there ? "there" : "not there");
-    return 0;
-  }
-  return 2;
+  status = run_program(argc == 2 ? argv[1] : NULL);
+  if (status == 0) printf("tags are %s\n", are_there ? "there" : "not there");
+  return status;
 }

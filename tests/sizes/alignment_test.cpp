@@ -3,9 +3,7 @@
 // overlap, and it can be given back. Under UBSan, a misaligned object made in the block would be reported too.
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/adapt/c_api.h>
 #include <ashlar/ashlar.hpp>
-#include <ashlar/pool/refill_lists.hpp>
 
 namespace {
 

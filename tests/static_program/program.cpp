@@ -1,11 +1,8 @@
 // A program that is linked statically, as on a system without shared libraries: threads and containers on the heap,
 // beside a pool and an arena. With ASHLAR_FACE_DROP_IN it has ashlar-malloc.o alone, and its heap is malloc.
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <string>
 #include <tests/support/face.hpp>
 #include <thread>

@@ -1,11 +1,7 @@
 // support/fixed_pools.hpp: what tests of fixed pools share: a pool in each kind of memory.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <mutex>
-#include <span>
-#include <vector>
 
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/pool/fixed_pool.hpp>

@@ -2,19 +2,9 @@
 // for. Run with every standard library; checks end the process (require.hpp).
 #pragma once
 
-#include <forward_list>
-#include <iterator>
-#include <list>
-#include <map>
-#include <set>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/extent.hpp>
-#include <tests/support/require.hpp>
-#include <type_traits>
-#include <unordered_map>
-#include <unordered_set>
 
-#include <ashlar/adapt/node_size.hpp>
 #include <ashlar/adapt/smart_pointers.hpp>
 #include <ashlar/adapt/static_pool_for.hpp>
 

@@ -1,15 +1,10 @@
 // sweep/heap_check.cpp: part of each program that the sweep runs, and of its copy of the drop-in library: the process
 // heap looks at itself when the process ends. Without failing_pages.c, which is preloaded, nothing of it is called.
-#include <cstddef>
-#include <cstdint>
 
 #include <sys/mman.h>
 #include <tests/sweep/failing_pages.h>
 #include <unistd.h>
 
-#include <ashlar/core/line_writer.hpp>
-#include <ashlar/core/size_class.hpp>
-#include <ashlar/core/stats.h>
 #include <ashlar/runtime/process_heap.hpp>
 
 #pragma weak sweep_at_end

@@ -2,8 +2,6 @@
 // and what each call of malloc's family and of operator new counts for.
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -13,7 +11,6 @@
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <ashlar/adapt/test_scope.hpp>
 

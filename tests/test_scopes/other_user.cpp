@@ -8,7 +8,6 @@
 #include <doctest/doctest.h>
 #define FAILING_TEST_CASE(name) TEST_CASE(name* doctest::should_fail())
 #endif
-#include <cstdlib>
 #include <vector>
 
 #include <ashlar/adapt/test_scope.hpp>

@@ -1,7 +1,4 @@
 // tools_absent/faces.cpp: the faces of every component that speaks to tools, as functions to be compared.
-#include <cstddef>
-#include <span>
-#include <utility>
 
 #include <ashlar/freestanding.hpp>
 #include <ashlar/pool/packed_pool.hpp>

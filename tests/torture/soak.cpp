@@ -3,7 +3,6 @@
 // live blocks is bounded, so that equal phases of any two cycles need the same memory. A line of CSV a cycle goes to
 // standard output; soak.py judges it. Every block is checked as it is freed, and the heap audits itself at the end.
 #define MODES_WITHOUT_MAIN
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>

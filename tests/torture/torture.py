@@ -114,7 +114,7 @@ def table(results, rows_before):
 
 def write_document(file, results):
     text = file.read_text()
-    before = page_part.split(text, "torture")[1]
+    before = page_part.parts(text)["torture"]
     rows_before = {line.split("|")[1].strip(): line for line in before.splitlines() if line.startswith("| ")}
     file.write_text(page_part.replaced(text, "torture", table(results, rows_before)))
 

@@ -1,12 +1,9 @@
 // Writes a trace of a program with phases: what lives in one does not in another, and some blocks are over-aligned.
 // Run: sample_trace FILE.
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <random>
-#include <string_view>
-#include <vector>
 
 #include "tools/trace/writer.hpp"
 

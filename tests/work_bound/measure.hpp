@@ -1,15 +1,11 @@
 // tests/work_bound/measure.hpp: what the call of a program takes that does most.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <tests/support/single_step.hpp>
 #include <tests/work_bound/programs.hpp>
 
 #include <ashlar/heap/basic_heap.hpp>
-#include <ashlar/heap/work_bound.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/system_space.hpp>
 

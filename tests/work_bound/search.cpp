@@ -6,9 +6,6 @@
 // prints is a line of worst.txt.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <mutex>
-#include <random>
 #include <tests/work_bound/measure.hpp>
 
 using namespace ashlar;

@@ -1,5 +1,4 @@
 // Static objects of the third file; threads, so that locks are used; and what runs at exit.
-#include <cstdlib>
 #include <tests/xallocator/holder.hpp>
 #include <thread>
 

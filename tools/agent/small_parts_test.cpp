@@ -3,12 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/pprof.hpp>
-
 #include "tools/agent/fleet_page.hpp"
 #include "tools/agent/metrics_text.hpp"
 #include "tools/agent/otlp_profile.hpp"
-#include "tools/agent/process_facts.hpp"
 #include "tools/agent/spool.hpp"
 #include "tools/trace/profile_fields.hpp"
 

@@ -7,8 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <optional>
-#include <vector>
 
 #include <elf.h>
 #include <fmt/format.h>

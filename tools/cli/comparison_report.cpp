@@ -7,12 +7,10 @@
 #include <cstddef>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "tools/cli/table.hpp"
-#include "tools/cli/text.hpp"
 #include "tools/files/text.hpp"
 
 namespace ashlar::cli {

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 #include "tools/cli/pool_report.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <numeric>

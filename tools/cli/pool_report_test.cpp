@@ -1,9 +1,6 @@
 #include "tools/cli/pool_report.hpp"
 
-#include <nlohmann/json.hpp>
 #include <tests/support/test_headers.hpp>
-
-#include <fmt/format.h>
 
 #include "tools/cli/error.hpp"
 

@@ -1,16 +1,11 @@
 // tools/cli/recorded_program.cpp. Layer: cli.
 #include "tools/cli/recorded_program.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
-#include <map>
-#include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -20,7 +15,6 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
-#include "tools/files/replaced_files.hpp"
 #include "tools/image/stopped_process.hpp"
 #include "tools/inspect/heap_reader.hpp"
 #include "tools/inspect/survey.hpp"

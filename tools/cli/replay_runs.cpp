@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "tools/cli/error.hpp"
-#include "tools/files/files.hpp"
 #include "tools/measure/allocator_list.hpp"
 #include "tools/measure/rounds.hpp"
 

@@ -1,5 +1,4 @@
 // The tests of the small sources of tools/cli: a part for each, with its name.
-#include <nlohmann/json.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <poll.h>
@@ -9,9 +8,7 @@
 #include "tools/cli/fault_report.hpp"
 #include "tools/cli/process_table.hpp"
 #include "tools/cli/table.hpp"
-#include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
-#include "tools/files/files.hpp"
 #include "tools/measure/comparison_test_samples.hpp"
 
 namespace ashlar::cli {

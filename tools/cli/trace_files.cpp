@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -24,7 +23,6 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
-#include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/trace/error.hpp"

@@ -3,13 +3,11 @@
 #include <tests/support/test_headers.hpp>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
 #include "tools/files/error.hpp"
-#include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
 
 namespace ashlar::files {

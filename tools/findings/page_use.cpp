@@ -1,9 +1,6 @@
 // tools/findings/page_use.cpp. Layer: findings.
 #include "tools/findings/page_use.hpp"
 
-#include <algorithm>
-#include <utility>
-
 namespace ashlar::findings {
 namespace {
 

@@ -291,7 +291,7 @@ std::vector<finding> findings_of(const placed_run& run, std::uint32_t stacks) {
   std::vector<trace::stack_definition> definitions;
   for (std::uint32_t i = 1; i <= stacks; ++i) definitions.push_back({i, {i}});
   const names_of_stack names = [](const trace::stack_definition& stack) {
-    const std::string name = "f" + std::to_string(stack.number) + " in program";
+    const auto name = std::string("f").append(std::to_string(stack.number)).append(" in program");
     return std::vector<trace::named_call>{{name, "a.cpp", stack.number, "/bin/program"},
                                           {"main in program", "a.cpp", 1, "/bin/program"}};
   };

@@ -1,7 +1,6 @@
 // tools/findings/site_history.cpp. Layer: findings.
 #include "tools/findings/site_history.hpp"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>

@@ -4,7 +4,6 @@
 
 #include "tools/findings/call_owner.hpp"
 #include "tools/findings/rules.hpp"
-#include "tools/findings/site_history.hpp"
 
 namespace ashlar::findings {
 namespace {

@@ -1,10 +1,6 @@
 // tools/findings/test_runs.hpp: small runs made by hand, for the tests of this room.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "tools/findings/finder.hpp"
 #include "tools/trace/trace_test_files.hpp"
 

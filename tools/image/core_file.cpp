@@ -14,7 +14,6 @@
 #include <sys/procfs.h>
 
 #include "tools/files/error.hpp"
-#include "tools/image/memory_image.hpp"
 
 #ifdef ASHLAR_LIBDW
 #include <gelf.h>

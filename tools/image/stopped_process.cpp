@@ -26,7 +26,6 @@
 
 #include "tools/files/process_status.hpp"
 #include "tools/image/interrupted_wait.hpp"
-#include "tools/image/memory_image.hpp"
 #include "tools/image/process_status.hpp"
 #include "tools/trace/process_memory.hpp"
 

@@ -15,7 +15,6 @@
 
 #include "tools/files/error.hpp"
 #include "tools/inspect/known_in_heap.hpp"
-#include "tools/inspect/layout_reader.hpp"
 
 namespace ashlar::inspect {
 namespace {

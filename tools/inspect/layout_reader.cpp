@@ -11,8 +11,6 @@
 
 #include <fmt/format.h>
 
-#include <ashlar/core/watch_image.hpp>
-
 #include "tools/files/error.hpp"
 
 namespace ashlar::inspect {

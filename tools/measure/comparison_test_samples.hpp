@@ -1,8 +1,6 @@
 // tools/measure/comparison_test_samples.hpp: a comparison of two allocators, for the tests.
 #pragma once
 
-#include <cstdint>
-
 #include "tools/measure/comparison.hpp"
 
 namespace ashlar::measure {

@@ -1,17 +1,12 @@
 // The tests of the sources of tools/measure: a part for each, with its name.
-#include <nlohmann/json.hpp>
 #include <tests/support/test_folder.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <elf.h>
 
 #include "tools/files/error.hpp"
-#include "tools/measure/allocator_list.hpp"
-#include "tools/measure/child_process.hpp"
-#include "tools/measure/comparison.hpp"
 #include "tools/measure/comparison_test_samples.hpp"
 #include "tools/measure/program_file.hpp"
-#include "tools/measure/rounds.hpp"
 
 namespace ashlar::measure {
 namespace {
@@ -66,13 +61,13 @@ TEST(AllocatorList, KnowsThePeersOfTheBenchmarksThatCompareNames) {
     const nlohmann::json& compare = peer.at("compare");
     std::string row = compare.at("name");
     for (const nlohmann::json& library : compare.value("libraries", peer.at("libraries")))
-      row += " " + library.get<std::string>();
+      row.append(" ").append(library.get<std::string>());
     listed.push_back(row);
   }
   std::vector<std::string> known;
   for (const known_allocator& each : known_allocators()) {
     std::string row(each.name);
-    for (const std::string_view library : each.libraries) row += " " + std::string(library);
+    for (const std::string_view library : each.libraries) row.append(" ").append(library);
     known.push_back(row);
   }
   EXPECT_EQ(known, listed);

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "tools/profile/size_grid.hpp"
-
 namespace ashlar::profiling {
 
 namespace {

@@ -2,9 +2,7 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/profile/size_grid.hpp"
 #include "tools/profile/test_runs.hpp"
-#include "tools/trace/bytes.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/trace_test_files.hpp"
 

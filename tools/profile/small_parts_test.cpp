@@ -3,10 +3,7 @@
 
 #include <ashlar/heap/class_table.hpp>
 
-#include "tools/profile/profile.hpp"
-#include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
-#include "tools/profile/size_grid.hpp"
 #include "tools/profile/test_runs.hpp"
 
 namespace ashlar::profiling {

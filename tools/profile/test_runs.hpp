@@ -1,11 +1,7 @@
 // tools/profile/test_runs.hpp: random runs for the tests of this folder.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <random>
-#include <utility>
-#include <vector>
 
 #include "tools/profile/profile_builder.hpp"
 

@@ -4,7 +4,6 @@
 
 #include "tools/replay/executor.hpp"
 #include "tools/replay/pool_classes.hpp"
-#include "tools/replay/run_result.hpp"
 
 namespace ashlar::replay {
 namespace {

@@ -6,7 +6,6 @@
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>

@@ -1,8 +1,6 @@
 // The tests of the small sources of tools/report: a part for each, with its name.
-#include <nlohmann/json.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/core/config.hpp>
 #include <ashlar/heap/class_table.hpp>
 
 #include "tools/report/attachments.hpp"

@@ -11,7 +11,6 @@
 
 #include "tools/files/text.hpp"
 #include "tools/report/bins.hpp"
-#include "tools/report/call_tree.hpp"
 #include "tools/report/memory_rows.hpp"
 #include "tools/report/timeline.hpp"
 #include "tools/trace/resident_memory.hpp"

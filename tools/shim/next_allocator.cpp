@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "tools/shim/import_slots.hpp"
-#include "tools/shim/log.hpp"
 
 namespace ashlar::shim {
 namespace {

@@ -6,11 +6,9 @@
 #include <bit>
 #include <filesystem>
 #include <iterator>
-#include <map>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 
 #include <fmt/format.h>
 

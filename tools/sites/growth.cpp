@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <numbers>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "tools/sites/stack_keys.hpp"
 

@@ -6,11 +6,9 @@
 #include <link.h>
 #include <sys/stat.h>
 
-#include "tools/trace/call_names.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/named_trace.hpp"
 #include "tools/trace/rust_names.hpp"
-#include "tools/trace/source_lines.hpp"
 #include "tools/trace/symbols.hpp"
 #include "tools/trace/text.hpp"
 #include "tools/trace/trace_test_files.hpp"
@@ -186,7 +184,9 @@ TEST(RustNames, WhatWouldBeTooLongEndsSoon) {
     const std::string back = std::string("B") + digits[number / 62] + digits[number % 62] + '_';
     last = symbol.size();
     symbol += "T" + back + back + "E";
-    if (i == 3) EXPECT_NE(rust_name(symbol + "E"), "");
+    if (i == 3) {
+      EXPECT_NE(rust_name(symbol + "E"), "");
+    }
   }
   EXPECT_EQ(rust_name(symbol + "E"), "");
   EXPECT_EQ(rust_name(std::string("_RINvC1a1b") + std::string(200, 'S') + "hE"), "");
@@ -409,7 +409,7 @@ TEST(NamedTrace, HasTheNamesAndAllElseAsItWas) {
 TEST(NamedTrace, ManyNamesAreInSeveralFrames) {
   names many;
   for (std::uint64_t i = 0; i < 2 * trace_writer::definitions_each + 1; ++i)
-    many.push_back({i, {{"f" + std::to_string(i), "a.c", 1}}});
+    many.push_back({i, {{std::string("f").append(std::to_string(i)), "a.c", 1}}});
   EXPECT_EQ(test::read(copy_with(recorded(), many)).names(), many);
 }
 

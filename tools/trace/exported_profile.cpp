@@ -8,9 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>

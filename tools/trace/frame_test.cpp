@@ -2,8 +2,6 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/trace/bytes.hpp"
-
 namespace ashlar::trace {
 namespace {
 
@@ -152,7 +150,9 @@ TEST(Frame, CoarseTimesAreWithinAStep) {
       const std::uint64_t error =
           std::max(expected.time, read[i].time) - std::min(expected.time, read[i].time);
       ASSERT_LT(error, std::uint64_t{1} << bits);
-      if (i != 0) ASSERT_GE(read[i].time, read[i - 1].time);
+      if (i != 0) {
+        ASSERT_GE(read[i].time, read[i - 1].time);
+      }
       expected.time = read[i].time;
       expected.text = {};
       ASSERT_EQ(read[i], expected);
@@ -353,7 +353,9 @@ void expect_back(const All& all, frame_kind kind, std::uint64_t needed, const ch
     header.count = count;
     Read read;
     const char* const fault = decode(header, payload, unpack, room, read);
-    if (fault == nullptr) EXPECT_EQ(read, all);
+    if (fault == nullptr) {
+      EXPECT_EQ(read, all);
+    }
     return std::string(fault == nullptr ? "" : fault);
   };
   EXPECT_EQ(fault_in(2, needed), "");

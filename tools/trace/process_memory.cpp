@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <system_error>
 

@@ -7,14 +7,11 @@
 #include <ashlar/core/pprof.hpp>
 #include <ashlar/pool/pool_set.hpp>
 
-#include "tools/trace/address_map.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/event_stream.hpp"
 #include "tools/trace/exported_profile.hpp"
-#include "tools/trace/lifetimes.hpp"
 #include "tools/trace/named_profile.hpp"
 #include "tools/trace/serving_class.hpp"
-#include "tools/trace/step_counts.hpp"
 #include "tools/trace/symbols.hpp"
 #include "tools/trace/trace_test_files.hpp"
 

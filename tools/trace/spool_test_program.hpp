@@ -2,11 +2,7 @@
 // libashlar-record.so does by itself.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <cstdint>
 #include <stdexcept>
-#include <string_view>
 #include <thread>
 
 #include <fcntl.h>

@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "tools/trace/lifetimes.hpp"
-#include "tools/trace/step_counts.hpp"
 
 namespace ashlar::trace {
 namespace {

@@ -1,12 +1,6 @@
 // tools/trace/trace_test_files.hpp: small traces made by hand, for the tests.
 #pragma once
 
-#include <array>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "tools/trace/bytes.hpp"
 #include "tools/trace/reader.hpp"
 #include "tools/trace/writer.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/tune/interval_peaks.hpp"
 #include "tools/tune/sizing.hpp"
 #include "tools/tune/test_workloads.hpp"
 

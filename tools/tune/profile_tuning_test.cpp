@@ -3,13 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/profile/test_runs.hpp"
 #include "tools/trace/writer.hpp"
 #include "tools/tune/heap_tuning.hpp"
 #include "tools/tune/tuning.hpp"
-#include "tools/tune/workload.hpp"
 
 namespace ashlar::tune {
 namespace {

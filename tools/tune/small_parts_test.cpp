@@ -4,11 +4,8 @@
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/pool/pool_set.hpp>
 
-#include "tools/profile/size_grid.hpp"
 #include "tools/tune/heap_tuning.hpp"
 #include "tools/tune/interval_program.hpp"
-#include "tools/tune/partition.hpp"
-#include "tools/tune/sizing.hpp"
 #include "tools/tune/test_workloads.hpp"
 #include "tools/tune/tuning.hpp"
 

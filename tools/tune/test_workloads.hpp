@@ -1,9 +1,7 @@
 // tools/tune/test_workloads.hpp: random workloads for the tests of this folder.
 #pragma once
 
-#include <cstdint>
 #include <random>
-#include <vector>
 
 #include "tools/tune/workload.hpp"
 

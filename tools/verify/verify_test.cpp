@@ -9,10 +9,8 @@
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/writer.hpp"
-#include "tools/tune/inputs.hpp"
 #include "tools/tune/pool_check.hpp"
 #include "tools/tune/pool_files.hpp"
-#include "tools/tune/tuning.hpp"
 
 namespace ashlar::verify {
 namespace {

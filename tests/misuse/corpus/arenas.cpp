@@ -1,6 +1,4 @@
 // misuse/corpus/arenas.cpp: an arena. Only its topmost block comes back one by one.
-#include <cstddef>
-#include <span>
 
 #include <tests/misuse/faults.h>
 

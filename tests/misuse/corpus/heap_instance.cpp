@@ -1,6 +1,4 @@
 // misuse/corpus/heap_instance.cpp: heap instances, beside the process heap, with every check policy.
-#include <cstddef>
-#include <type_traits>
 
 #include <tests/misuse/faults.h>
 

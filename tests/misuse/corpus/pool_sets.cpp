@@ -1,6 +1,4 @@
 // misuse/corpus/pool_sets.cpp: a static_pool_set, with every check policy.
-#include <cstddef>
-#include <memory>
 
 #include <tests/misuse/faults.h>
 

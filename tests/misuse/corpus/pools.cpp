@@ -1,7 +1,4 @@
 // misuse/corpus/pools.cpp: the pools of one size, each with every check policy.
-#include <cstddef>
-#include <memory>
-#include <span>
 
 #include <tests/misuse/faults.h>
 

@@ -1,8 +1,4 @@
 // misuse/corpus/process_heap.cpp: the process heap's faces that a program links: C, allocator<T>, containers, pmr.
-#include <array>
-#include <cstddef>
-#include <memory>
-#include <new>
 #include <optional>
 
 #include <tests/misuse/faults.h>
