@@ -156,7 +156,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     };
     cache* own = attached();
     // A thread without a cache works, but slowly.
-    if (own == nullptr && this->pages().close_free(caches_.cache_bytes >> detail::page_shift)) own = attached();
+    if (own == nullptr && this->pages().close_free(caches_.cache_bytes >> detail::page_shift))
+      own = attached();
     return own;
   }
   [[nodiscard]] cache* attach() noexcept {

@@ -300,7 +300,9 @@ class free_runs {
   }
 
   /// Returns: whether memory for a record was refused since this was asked last.
-  [[nodiscard]] bool take_record_refusal() noexcept { return std::exchange(record_refused_, false); }
+  [[nodiscard]] bool take_record_refusal() noexcept {
+    return std::exchange(record_refused_, false);
+  }
 
   /// Effects: cuts `r` after `pages`. Returns: the rest, of no kind yet; null if no record was
   /// left.

@@ -154,9 +154,7 @@ class page_heap : public large_blocks<Space, Mutex> {
         this->purge_all();
       }
       r = take_with_tables(shape, g);
-      // How long the tables are is not known, and short runs are there where long ones are not.
-      for (std::size_t room = 4096; r == nullptr && room >= 64; room /= 4)
-        if (this->close_some(room)) r = take_with_tables(shape, g);
+      if (r == nullptr && this->make_room()) r = take_with_tables(shape, g);
     }
     if (r == nullptr) return nullptr;
     std::fill_n(r->free_bits, shape.words, ~std::uint64_t{0});
@@ -182,11 +180,13 @@ class page_heap : public large_blocks<Space, Mutex> {
     if (r->pages == shape.pages) return give(r);
     --closed_;
     this->use(1);
-    // Pages that stay closed are of no use: a fresh mapping replaces them all, or they are lost.
-    if (space_.reopen(closed_page_of(*r), page_size))
-      give(r);
-    else
-      heal(r);
+    if (space_.reopen(closed_page_of(*r), page_size)) return give(r);
+    // The page stays closed, apart. Else a fresh mapping replaces them all, or they are lost.
+    run* const closed = runs_.may_close(*r) ? runs_.split(r, shape.pages) : nullptr;
+    if (closed == nullptr) return heal(r);
+    this->unuse(1);
+    runs_.make_closed(closed);
+    give(r);
   }
 
   /// As run_store::next_slab.

@@ -198,18 +198,27 @@ class page_supply {
       runs_.open_all();
       static_cast<void>(runs_.take_record_refusal());
       r = take_once(pages, align_pages, length, g, SIZE_MAX);
-      if (r == nullptr && runs_.take_record_refusal() && close_some(1))
+      const bool is_at_limit = runs_.take_record_refusal() || runs_.closed_pages() != 0;
+      if (r == nullptr && is_at_limit && within_max(pages) && make_room()) {
+        runs_.open_all();
         r = take_once(pages, align_pages, length, g, SIZE_MAX);
+      }
     }
     return count_used(r);
   }
 
-  /// Effects: closes `pages` free pages, or more where no record can be had. What the system lets a
-  /// process write to may be limited (RLIMIT_DATA), and tables and caches have to come out of that.
-  /// Returns: false where there are not so many in one piece, or the system refuses. May open the
-  /// lock meanwhile.
+  /// Effects: closes free pages: as many as are in one piece, 4096 at most. What the system lets a
+  /// process write to may be limited (RLIMIT_DATA), and tables, records and closed pages between
+  /// free ones have to come out of that. Returns: as close_some. May open the lock meanwhile.
+  [[nodiscard]] ASHLAR_COLD bool make_room() noexcept {
+    for (std::size_t pages = 4096; pages != 0; pages /= 4)
+      if (close_some(pages)) return true;
+    return false;
+  }
+  /// Effects: closes `pages` free pages, or more where no record can be had. Returns: false where
+  /// there are not so many in one piece, or the system refuses. May open the lock meanwhile.
   [[nodiscard]] ASHLAR_COLD bool close_some(std::size_t pages) noexcept {
-    run* const r = count_used(runs_.take_open(pages));
+    run* const r = space_.is_sealed() ? nullptr : count_used(runs_.take_open(pages));
     if (r == nullptr) return false;
     r->rest = false;
     if (close(r, false, true)) return true;
@@ -268,7 +277,7 @@ class page_supply {
       // A short run is closed within its mapping: else a fork would copy one mapping more for each.
       char* const begin = runs_.address_of(*r);
       done = counts_for_none || r->pages > guarded_pages_max ? space_.close(begin, bytes)
-                                                              : space_.guard(begin, bytes);
+                                                             : space_.guard(begin, bytes);
     }
     if (done) runs_.make_closed(r);
     return done;
