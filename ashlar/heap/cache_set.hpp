@@ -157,6 +157,7 @@ class cache_set {
   static constexpr std::size_t spare_max = 8;
   static constexpr unsigned newest_asked =
       8;  ///< a page each: to ask all would make threads slow to start
+
   /// Effects: `keys` are in use, and all owners' hits use them. Requires: the lock is held.
   void begin(heap_keys& keys) noexcept {
     for (thread_cache* c = owned_; c != nullptr; c = c->next) c->use_keys(keys);

@@ -207,9 +207,10 @@ class page_supply {
     return count_used(r);
   }
 
-  /// Effects: closes free pages: as many as are in one piece, 4096 at most. What the system lets a
-  /// process write to may be limited (RLIMIT_DATA), and tables, records and closed pages between
-  /// free ones have to come out of that. Returns: as close_some. May open the lock meanwhile.
+  /// Effects: closes 4096 free pages, or a quarter as many, and so on, as there are in one piece.
+  /// What the system lets a process write to may be limited (RLIMIT_DATA), and tables, records and
+  /// closed pages between free ones have to come out of that. Returns: as close_some. May open the
+  /// lock meanwhile.
   [[nodiscard]] ASHLAR_COLD bool make_room() noexcept {
     for (std::size_t pages = 4096; pages != 0; pages /= 4)
       if (close_some(pages)) return true;
@@ -266,8 +267,8 @@ class page_supply {
     return delay_ms() >= 0 && keep_bytes_.load(std::memory_order_relaxed) == 0;
   }
   /// Effects: a run in no bin that is not counted is closed. Returns: false, with nothing changed,
-  /// when the system refuses, or there are too many such runs. The lock is open meanwhile. Pages that
-  /// are to count for no limit get a mapping of their own.
+  /// when the system refuses, or there are too many such runs. The lock is open meanwhile. Pages
+  /// that are to count for no limit get a mapping of their own.
   [[nodiscard]] bool shut(run* r, bool counts_for_none = false) noexcept {
     if (space_.is_sealed() || !runs_.may_close(*r)) return false;
     bool done = false;
