@@ -149,9 +149,16 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// `is_callers` says that the caller is its owner already. O(classes).
   template <class IsCallers>
   [[nodiscard]] cache* attach(IsCallers is_callers) noexcept {
-    return this->start() ? caches_.attach(this->sealed_space(), this->pages().first_tables(),
-                                          this->pages().keys(), this->caches_bytes(), is_callers)
-                         : nullptr;
+    if (!this->start()) return nullptr;
+    const auto attached = [&] {
+      return caches_.attach(this->sealed_space(), this->pages().first_tables(),
+                            this->pages().keys(), this->caches_bytes(), is_callers);
+    };
+    cache* own = attached();
+    // A thread without a cache works, but slowly.
+    if (own == nullptr && this->pages().close_free(caches_.cache_bytes >> detail::page_shift))
+      own = attached();
+    return own;
   }
   [[nodiscard]] cache* attach() noexcept {
     return attach([](cache&) { return false; });

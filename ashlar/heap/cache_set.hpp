@@ -32,6 +32,8 @@ class cache_set {
   cache_set(const cache_set&) = delete;
   cache_set& operator=(const cache_set&) = delete;
 
+  static constexpr std::size_t cache_bytes = align_up(sizeof(thread_cache), page_size);
+
   /// Returns: caches that have an owner.
   [[nodiscard]] std::size_t count() const noexcept {
     return count_.load(std::memory_order_relaxed);
@@ -155,7 +157,6 @@ class cache_set {
   static constexpr std::size_t spare_max = 8;
   static constexpr unsigned newest_asked =
       8;  ///< a page each: to ask all would make threads slow to start
-  static constexpr std::size_t cache_bytes = align_up(sizeof(thread_cache), page_size);
 
   /// Effects: `keys` are in use, and all owners' hits use them. Requires: the lock is held.
   void begin(heap_keys& keys) noexcept {

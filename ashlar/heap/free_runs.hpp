@@ -200,6 +200,21 @@ class free_runs {
     return take_from(clean_, length);
   }
 
+  /// Returns: a run of `pages` that are open, or a longer one where no record can be had; null if
+  /// there is none.
+  [[nodiscard]] run* take_open(std::size_t pages) noexcept {
+    for (run_bins* bins : {&dirty_, &rests_, &clean_}) {
+      run* const r = take_from(*bins, pages);
+      if (r == nullptr) continue;
+      if (run* const rest = pages < r->pages ? split(r, pages) : nullptr; rest != nullptr) {
+        rest->rest = r->rest;
+        put_back(rest, r->kind, r->dirty_since_ms);
+      }
+      return r;
+    }
+    return nullptr;
+  }
+
   /// Effects: visit(run*) for dirty runs from bin `bin` on, until it returns false. The visit may
   /// take it out. Returns: the bin to go on with; dirty_bins_end where all were visited.
   template <class Visit>
@@ -284,10 +299,15 @@ class free_runs {
     range.retreat(space_, first);
   }
 
+  /// Returns: whether memory for a record was refused since this was asked last.
+  [[nodiscard]] bool take_record_refusal() noexcept {
+    return std::exchange(record_refused_, false);
+  }
+
   /// Effects: cuts `r` after `pages`. Returns: the rest, of no kind yet; null if no record was
   /// left.
   [[nodiscard]] run* split(run* r, std::size_t pages) noexcept {
-    run* tail = ranges_[r->range].new_run(space_);
+    run* tail = record_in(ranges_[r->range]);
     if (tail == nullptr) return nullptr;
     tail->first = r->first + static_cast<std::uint32_t>(pages);
     tail->pages = r->pages - static_cast<std::uint32_t>(pages);
@@ -406,11 +426,19 @@ class free_runs {
     ranges_[part->range].delete_run(part);
   }
 
+  /// Returns: a record of the range, or null when memory for it was refused.
+  [[nodiscard]] run* record_in(page_range& range) noexcept {
+    run* const r = range.new_run(space_);
+    record_refused_ = record_refused_ || r == nullptr;
+    return r;
+  }
+
   sealable<Space>& space_;
   ranges_type ranges_;
   run_bins dirty_, rests_, clean_, closed_, headrooms_;
   std::size_t pieces_ = 0;
   std::size_t closed_runs_ = 0;
+  bool record_refused_ = false;
 
  private:
   friend struct heap_layout;  // tells where the members are

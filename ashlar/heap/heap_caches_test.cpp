@@ -46,6 +46,22 @@ std::set<std::uintptr_t> lines_of(const std::vector<void*>& blocks, std::size_t 
   return lines;
 }
 
+// Where RLIMIT_DATA is used up, by free pages too: they are closed, and leave room.
+TEST(HeapCaches, AThreadThatBeginsWhereMemoryIsOutHasACacheWhenPagesAreFree) {
+  const auto h = std::make_unique<test_heap>();
+  bool zeroed = false;
+  void* const used = h->allocate_large(8 << 20, 1, zeroed, nullptr);
+  ASSERT_NE(used, nullptr);
+  h->space().refuse_memory_until_closed();
+  EXPECT_EQ(h->attach(), nullptr);
+  h->deallocate_uncached(used, "free");
+  cache* const own = h->attach();
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(h->space().calls(space_call::close), 1u);
+  h->audit();
+  h->detach(own);
+}
+
 TEST(HeapCaches, AtMostEightSpareOnesAreKept) {
   const auto h = std::make_unique<test_heap>();
   ASSERT_TRUE(h->start());

@@ -154,7 +154,7 @@ class page_heap : public large_blocks<Space, Mutex> {
         this->purge_all();
       }
       r = take_with_tables(shape, g);
-      if (r == nullptr && close_free_pages()) r = take_with_tables(shape, g);
+      if (r == nullptr && this->make_room()) r = take_with_tables(shape, g);
     }
     if (r == nullptr) return nullptr;
     std::fill_n(r->free_bits, shape.words, ~std::uint64_t{0});
@@ -180,11 +180,13 @@ class page_heap : public large_blocks<Space, Mutex> {
     if (r->pages == shape.pages) return give(r);
     --closed_;
     this->use(1);
-    // Pages that stay closed are of no use: a fresh mapping replaces them all, or they are lost.
-    if (space_.reopen(closed_page_of(*r), page_size))
-      give(r);
-    else
-      heal(r);
+    if (space_.reopen(closed_page_of(*r), page_size)) return give(r);
+    // The page stays closed, apart. Else a fresh mapping replaces them all, or they are lost.
+    run* const closed = runs_.may_close(*r) ? runs_.split(r, shape.pages) : nullptr;
+    if (closed == nullptr) return heal(r);
+    this->unuse(1);
+    runs_.make_closed(closed);
+    give(r);
   }
 
   /// As run_store::next_slab.
@@ -278,6 +280,12 @@ class page_heap : public large_blocks<Space, Mutex> {
     return done;
   }
 
+  /// As page_supply::close_some, for a caller without the lock.
+  [[nodiscard]] bool close_free(std::size_t pages) noexcept {
+    const std::lock_guard guard(mutex_);
+    return this->close_some(pages);
+  }
+
   /// Effects: [p, p + bytes), whole pages of a slab, is in memory if the system has it. Others may
   /// use it meanwhile.
   void populate(void* p, std::size_t bytes) noexcept {
@@ -311,17 +319,6 @@ class page_heap : public large_blocks<Space, Mutex> {
 
  private:
   friend struct heap_layout;  // tells where the members are
-  /// Effects: closes some of the free pages: what the system lets a process write to may be limited
-  /// (RLIMIT_DATA), and tables have to come out of that. Returns: false where there are few.
-  [[nodiscard]] ASHLAR_COLD bool close_free_pages() noexcept {
-    for (std::size_t pages = 4096; pages >= 64; pages /= 4)
-      if (run* const spare = take(pages, 1, growth::refused); spare != nullptr) {
-        if (this->close(spare, false)) return true;
-        give(spare);
-        return false;
-      }
-    return false;
-  }
   /// Returns: a run for a slab, with its bitmap and its marks; null when memory for one of them was
   /// refused. Requires: the lock is held.
   [[nodiscard]] run* take_with_tables(const slab_shape& shape, growth g) noexcept {

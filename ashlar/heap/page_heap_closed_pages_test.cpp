@@ -66,6 +66,25 @@ TEST_F(PageHeap, ASealedHeapClosesNoPageAndOpensThoseThatAre) {
   m_.audit();
 }
 
+// Where RLIMIT_DATA is used up, as by the slab's own pages.
+TEST_F(PageHeap, ASlabIsFreeThoughItsClosedPageIsNotOpened) {
+  m_.close_behind_slabs();
+  run* const slab = m_.new_slab(5);
+  const std::size_t own = standard_classes.shapes[5].pages;
+  const char* const begin = m_.heap().address_of(*slab);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  space_.refuse_memory(true);
+  space_.fail_always(space_call::renew, true);
+  m_.drop(slab);
+  m_.audit();
+  EXPECT_EQ(m_.heap().stats().committed_bytes, (own + 1) * page_size);
+  run* const again = m_.new_large(own, 1);
+  ASSERT_NE(again, nullptr) << "the pages are lost";
+  EXPECT_EQ(m_.heap().address_of(*again), begin);
+  EXPECT_FALSE(is_accessible(begin + own * page_size));
+  m_.audit();
+}
+
 TEST_F(PageHeap, PagesThatTheSystemDoesNotCloseAreCountedAndUsedByNobody) {
   m_.close_behind_slabs();
   run* const closed = m_.new_slab(5);
@@ -326,6 +345,21 @@ TEST_F(PageHeap, ClosedPagesServeWhereAddressesAreOut) {
   m.close_freed(closing::always);
   for (std::size_t i = 0; i < made.size(); i += 2) m.drop(made[i]);
   EXPECT_NE(m.new_large(60, 1), nullptr);
+  m.audit();
+}
+
+// Pages between closed ones are long enough only with these, for which there is room where others
+// are closed instead.
+TEST_F(PageHeap, ClosedPagesServeWhereOthersAreClosedForThem) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::first);
+  const std::vector<run*> made = m.blocks(3, 50);
+  run* const apart = m.blocks(2, 3)[0];
+  m.close_freed(closing::never);
+  space.refuse_memory_until_closed();
+  for (run* const r : {made[0], made[1], made[2], apart}) m.drop(r);
+  m.heap().purge_all();
+  EXPECT_NE(m.new_large(120, 1), nullptr);
   m.audit();
 }
 

@@ -272,6 +272,18 @@ TEST_F(PageHeap, WithoutARecordARequestIsRefusedAndNoPageIsLost) {
   m_.audit();
 }
 
+// RLIMIT_DATA counts what may be written to, in use or not, and records are new memory.
+TEST_F(PageHeap, FreePagesAreClosedWhereARecordIsRefused) {
+  constexpr std::size_t page_count = std::max<std::size_t>(3000, 8 * page_size / sizeof(run));
+  run* const all = m_.new_large(page_count, 1);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  m_.drop(all);
+  space_.refuse_memory_until_closed();
+  for (std::size_t i = 0; i < page_count; ++i) ASSERT_NE(m_.new_large(1, 1), nullptr) << i;
+  EXPECT_EQ(space_.calls(space_call::close), 1u);
+  m_.audit();
+}
+
 TEST_F(PageHeap, WithoutABitmapASlabIsRefusedAndNoPageIsLost) {
   constexpr std::size_t page_count = 1000;
   for (std::size_t i = 0; i < page_count; ++i) ASSERT_NE(m_.new_large(1, 1), nullptr);

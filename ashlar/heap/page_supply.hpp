@@ -196,9 +196,35 @@ class page_supply {
         purge_all();
       }
       runs_.open_all();
+      static_cast<void>(runs_.take_record_refusal());
       r = take_once(pages, align_pages, length, g, SIZE_MAX);
+      const bool is_at_limit = runs_.take_record_refusal() || runs_.closed_pages() != 0;
+      if (r == nullptr && is_at_limit && within_max(pages) && make_room()) {
+        runs_.open_all();
+        r = take_once(pages, align_pages, length, g, SIZE_MAX);
+      }
     }
     return count_used(r);
+  }
+
+  /// Effects: closes 4096 free pages, or a quarter as many, and so on, as there are in one piece.
+  /// What the system lets a process write to may be limited (RLIMIT_DATA), and tables, records and
+  /// closed pages between free ones have to come out of that. Returns: as close_some. May open the
+  /// lock meanwhile.
+  [[nodiscard]] ASHLAR_COLD bool make_room() noexcept {
+    for (std::size_t pages = 4096; pages != 0; pages /= 4)
+      if (close_some(pages)) return true;
+    return false;
+  }
+  /// Effects: closes `pages` free pages, or more where no record can be had. Returns: false where
+  /// there are not so many in one piece, or the system refuses. May open the lock meanwhile.
+  [[nodiscard]] ASHLAR_COLD bool close_some(std::size_t pages) noexcept {
+    run* const r = space_.is_sealed() ? nullptr : count_used(runs_.take_open(pages));
+    if (r == nullptr) return false;
+    r->rest = false;
+    if (close(r, false, true)) return true;
+    give(r);
+    return false;
   }
 
   /// Effects: counts `r`, which may be null, as in use. Returns: it.
@@ -241,8 +267,9 @@ class page_supply {
     return delay_ms() >= 0 && keep_bytes_.load(std::memory_order_relaxed) == 0;
   }
   /// Effects: a run in no bin that is not counted is closed. Returns: false, with nothing changed,
-  /// when the system refuses, or there are too many such runs. The lock is open meanwhile.
-  [[nodiscard]] bool shut(run* r) noexcept {
+  /// when the system refuses, or there are too many such runs. The lock is open meanwhile. Pages
+  /// that are to count for no limit get a mapping of their own.
+  [[nodiscard]] bool shut(run* r, bool counts_for_none = false) noexcept {
     if (space_.is_sealed() || !runs_.may_close(*r)) return false;
     bool done = false;
     {
@@ -250,8 +277,8 @@ class page_supply {
       const std::size_t bytes = std::size_t{r->pages} << page_shift;
       // A short run is closed within its mapping: else a fork would copy one mapping more for each.
       char* const begin = runs_.address_of(*r);
-      done =
-          r->pages <= guarded_pages_max ? space_.guard(begin, bytes) : space_.close(begin, bytes);
+      done = counts_for_none || r->pages > guarded_pages_max ? space_.close(begin, bytes)
+                                                             : space_.guard(begin, bytes);
     }
     if (done) runs_.make_closed(r);
     return done;
@@ -259,13 +286,13 @@ class page_supply {
   /// Effects: a run in use is closed, and its memory goes back. If it `may_retreat`, its addresses
   /// are given up where those of a clean run would be. Returns: as `shut`; then it is in use as
   /// before, and of the kind `purging`.
-  [[nodiscard]] bool close(run* r, bool may_retreat) noexcept {
+  [[nodiscard]] bool close(run* r, bool may_retreat, bool counts_for_none = false) noexcept {
     const std::size_t pages = r->pages;
     page_range& range = runs_.range_of(*r);
     r->kind = run_kind::purging;
     if (may_retreat && r->pieces == 0 && !space_.is_sealed() && runs_.would_retreat(*r))
       runs_.make_clean(r);
-    else if (!shut(r))
+    else if (!shut(r, counts_for_none))
       return false;
     else if (may_retreat)
       runs_.retreat(range);

@@ -71,7 +71,7 @@ class run_store : public free_runs<Space> {
     const std::size_t page_number = range.address_of(r->first) >> page_shift;
     const std::size_t skip = align_up(page_number, align_pages) - page_number;
     if (skip != 0) {
-      run* head = range.new_run(space_);
+      run* head = this->record_in(range);
       if (head == nullptr) {
         put_back(r, rest_kind, since);
         return nullptr;

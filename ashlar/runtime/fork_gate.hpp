@@ -13,7 +13,8 @@
 // Inside itself a thread waits for the heap's locks and for the system only, so a close ends soon.
 // If a thread does not come out (it reports a misuse, or it waits for a lock that the forking
 // thread held when a signal handler interrupted it), the fork goes on without it, and the child's
-// heap is *lost*: the gate stays closed there for good.
+// heap is *lost*: the gate stays closed there for good. So it is where such a handler's fork finds
+// that another one does not come to its end.
 #pragma once
 
 #include <atomic>
@@ -123,9 +124,11 @@ class fork_gate {
   /// Effects: the calling thread owns the gate, which is closed for the others, and all of these
   /// have left. A thread that owns it already, since a signal handler interrupted its fork, owns it
   /// once more. `wait(round)` pauses for a moment; it returns false where that has taken too long,
-  /// and then the close goes on though a thread is still inside.
+  /// and then the close goes on though a thread is still inside. A thread that `may_hold_locks`,
+  /// since a signal handler interrupted its call, goes on without the gate where another owns it so
+  /// long: the owner may wait for such a lock.
   template <class Wait>
-  void close(pass& own, Wait wait) noexcept {
+  void close(pass& own, Wait wait, bool may_hold_locks = false) noexcept {
     pass* owner = nullptr;
     for (unsigned round = 0; !owner_.compare_exchange_strong(owner, &own); owner = nullptr) {
       if (owner == &nobody_) return;
@@ -133,16 +136,17 @@ class fork_gate {
         ++closed_again_;
         break;
       }
-      static_cast<void>(wait(round++));  // it forks: that ends
+      if (!wait(round++) && may_hold_locks) return;  // it forks: else that ends
     }
     for (unsigned round = 0; !quiet_; ++round) {
       quiet_ = others_are_out(own);
       if (!quiet_ && !wait(round)) return;
     }
   }
-  /// Effects: undoes one close. What the owner did in the heap meanwhile is known to who comes in.
-  void open() noexcept {
-    if (owner_.load(std::memory_order_relaxed) == &nobody_) return;
+  /// Effects: undoes one close of the calling thread; nothing where that did not get the gate. What
+  /// the owner did in the heap meanwhile is known to who comes in.
+  void open(const pass& own) noexcept {
+    if (owner_.load(std::memory_order_relaxed) != &own) return;
     if (closed_again_ != 0) {
       --closed_again_;
       return;
@@ -156,14 +160,16 @@ class fork_gate {
   /// of changing it, and the gate stays closed for good.
   bool open_in_child(pass& own) noexcept {
     const bool was_inside = own.depth != 0;
-    const bool whole = quiet_ && !(was_inside && lookers_.load(std::memory_order_relaxed) != 0);
+    const bool is_owner = owner_.load(std::memory_order_relaxed) == &own;
+    const bool whole =
+        is_owner && quiet_ && !(was_inside && lookers_.load(std::memory_order_relaxed) != 0);
     places_ = own.own;
     if (places_ != nullptr) places_->next = places_->previous = nullptr;
     strangers_.store(own.strangers, std::memory_order_relaxed);
     lookers_.store(0, std::memory_order_relaxed);
     places_mutex_.unlock();
     if (whole)
-      open();
+      open(own);
     else
       owner_.store(&nobody_, std::memory_order_relaxed);
     return whole;

@@ -37,7 +37,7 @@ TEST_F(ForkGate, IsOpenUntilItIsClosed) {
   EXPECT_FALSE(gate_.enter(two_));
   EXPECT_TRUE(gate_.enter(one_));
   gate_.leave(one_);
-  gate_.open();
+  gate_.open(one_);
   EXPECT_TRUE(gate_.enter(two_));
   gate_.leave(two_);
 }
@@ -76,7 +76,7 @@ TEST_F(ForkGate, AHandlerLeavesEveryCountAsItFoundIt) {
     return true;
   });
   EXPECT_EQ(rounds, 3u);
-  gate_.open();
+  gate_.open(one_);
   gate_.quit(two_);
 }
 
@@ -95,7 +95,7 @@ TEST_F(ForkGate, ACloseWaitsForStrangersAndForThreadsThatItKnows) {
       return true;
     });
     EXPECT_EQ(rounds, 3u) << joins;
-    gate_.open();
+    gate_.open(one_);
   }
   gate_.quit(two_);
 }
@@ -103,11 +103,27 @@ TEST_F(ForkGate, ACloseWaitsForStrangersAndForThreadsThatItKnows) {
 TEST_F(ForkGate, TheOwnerMayCloseItAgain) {
   gate_.close(one_, not_at_all);
   gate_.close(one_, not_at_all);
-  gate_.open();
+  gate_.open(one_);
   EXPECT_FALSE(gate_.enter(two_));
-  gate_.open();
+  gate_.open(one_);
   EXPECT_TRUE(gate_.enter(two_));
   gate_.leave(two_);
+}
+
+/// A handler that forks interrupted a call of thread two, which has a lock. Thread one has forked,
+/// and waits for that lock before it opens.
+TEST_F(ForkGate, AForkThatMayHoldLocksDoesNotWaitForAnotherForEver) {
+  gate_.close(one_, not_at_all);
+  unsigned rounds = 0;
+  const auto some_rounds = [&rounds](unsigned) { return ++rounds < 5; };
+  gate_.close(two_, some_rounds, true);
+  EXPECT_EQ(rounds, 5u);
+  gate_.open(two_);
+  EXPECT_TRUE(gate_.enter(one_)) << "it was not its own";
+  gate_.leave(one_);
+  EXPECT_FALSE(gate_.enter(two_));
+  EXPECT_FALSE(gate_.open_in_child(two_)) << "thread one may be in the middle of a change";
+  EXPECT_TRUE(gate_.is_lost());
 }
 
 TEST_F(ForkGate, TheChildHasTheForkingThreadAlone) {
@@ -131,7 +147,7 @@ TEST_F(ForkGate, AHeapWithAThreadInsideIsLostInTheChild) {
   EXPECT_FALSE(gate_.enter(one_));
   // It stays so, in its children, too.
   gate_.close(one_, not_at_all);
-  gate_.open();
+  gate_.open(one_);
   EXPECT_FALSE(gate_.enter(one_));
   gate_.close(one_, not_at_all);
   EXPECT_FALSE(gate_.open_in_child(one_));

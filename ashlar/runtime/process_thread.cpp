@@ -203,23 +203,24 @@ constexpr std::uint64_t fork_waits_ms = 2000;
 constexpr std::uint64_t fork_in_handler_waits_ms = 10;
 
 void before_fork() noexcept {
-  const bool interrupted = self.pass.depth != 0;
+  const bool interrupted = self.pass.depth != 0 || reserve.is_in_use_here();
   const std::uint64_t until =
       os::system_space::now_ms() + (interrupted ? fork_in_handler_waits_ms : fork_waits_ms);
-  gate.close(self.pass, [until](unsigned round) noexcept {
+  const auto wait = [until](unsigned round) noexcept {
     // Most are out within a microsecond.
     if (round < 100)
       detail::cpu_relax();
     else
       os::pause_us(pause_beside_fork_us);
     return os::system_space::now_ms() < until;
-  });
+  };
+  gate.close(self.pass, wait, interrupted);
 }
 void after_fork_in_parent() noexcept {
   // While the gate is closed: where threads fork all the time, it is open too seldom. If a signal
   // handler has interrupted one of the heaps, which may have locks, the next fork or trim does it.
   if (self.pass.depth == 0 && !reserve.is_in_use_here() && !gate.is_lost()) settle_noted();
-  gate.open();
+  gate.open(self.pass);
   settle_late();
 }
 void after_fork_in_child() noexcept {

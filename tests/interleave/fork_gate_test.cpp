@@ -46,7 +46,7 @@ struct fork_program {
     });
     w->heap.write(w->heap.read() + 1);  // as the child, which has a copy of this moment
     ++w->uses;
-    w->gate.open();
+    w->gate.open(own);
     w->changes.fetch_add(1);
   }
   void thread(unsigned self) {
