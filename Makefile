@@ -12,12 +12,12 @@ setup:  ## install what is missing (Debian packages by name), telling what
 
 build: ## what is installed, in build/release: the libraries and the command
 	@scripts/setup.sh build
-	cmake --preset release
+	cmake --preset product
 	cmake --build --preset release --target ashlar_installed -j $(JOBS)
 
 library: ## the libraries and headers alone, in build/release, without the command: a minute
 	@scripts/setup.sh build
-	cmake --preset release
+	cmake --preset product
 	cmake --build --preset release --target ashlar_libraries -j $(JOBS)
 
 demo: ## real programs on ashlar beside the system's allocator: a first table in under two minutes
@@ -73,7 +73,7 @@ torture: ## hours: other programs, a soak, fuzzers and all of the above, part by
 
 # Debian's own interpreter, for whom Debian's matplotlib is installed.
 RUN_BENCH := /usr/bin/python3 bench/run_bench.py
-bench_programs = cmake --preset release -DASHLAR_BUILD_BENCH=ON && \
+bench_programs = cmake --preset release && \
   cmake --build --preset release --target bench_programs -j $(JOBS)
 
 MISUSE_ROUNDS ?= 1
@@ -100,7 +100,7 @@ bench: ## the allocators side by side in 3 minutes: a table, charts in build/ben
 BENCH_HITS_ARGS ?=
 bench-hits: peers ## what a hit takes in time, beside the other allocators, in two minutes: a table
 	@scripts/setup.sh build bench
-	@cmake --preset release -DASHLAR_BUILD_BENCH=ON >/dev/null
+	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target hits ashlar_malloc -j $(JOBS)
 	@python3 bench/run_hits.py $(BENCH_HITS_ARGS)
 
@@ -126,7 +126,7 @@ $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_
 CLASSIC_ARGS ?=
 bench-classic: ## the classic documents' own benchmarks, their ratios beside ours: build/results/bench-classic.{csv,md,svg}
 	@scripts/setup.sh build bench chart
-	cmake --preset release -DASHLAR_BUILD_BENCH=ON
+	cmake --preset release
 	cmake --build --preset release --target classic_bench -j $(JOBS)
 	@mkdir -p build/results
 	@/usr/bin/python3 bench/classic/run_classic.py --csv build/results/bench-classic.csv \
@@ -165,7 +165,7 @@ docs: ## the API reference: build/docs/html/index.html
 
 site: ## the documentation as a site to read offline, with a search: build/site/index.html
 	@scripts/setup.sh build site docs
-	cmake --preset release
+	cmake --preset product
 	cmake --build --preset release --target ashlar_cli ashlar_record -j $(JOBS)
 	@/usr/bin/python3 scripts/site.py --program build/release/bin/ashlar
 

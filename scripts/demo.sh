@@ -17,7 +17,7 @@ mkdir -p "$folder"
 say() { printf '\n== %s\n' "$*"; }
 
 build() {  # TARGET
-  cmake --preset release >/dev/null
+  cmake --preset product >/dev/null
   cmake --build --preset release --target "$1" -j "$(nproc)"
 }
 
