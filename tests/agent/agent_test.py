@@ -348,6 +348,42 @@ class AgentTest(CommandTest):
             self.assertEqual(recorded.result()[0].status, 200)
         self.refused(1, "it is not being recorded", "ctl", service.pid, "record", "stop")
 
+    def test_recording_of_a_killed_agent(self):
+        """The recording that it asked for ends. Another agent's and a person's go on."""
+        persons, others, its = (self.service() for _ in range(3))
+
+        def trace(of):
+            return self.path("ashlar", f"{of.pid}.atrace")
+        self.done("ctl", persons.pid, "record", "start", trace(persons))
+        with concurrent.futures.ThreadPoolExecutor() as beside:
+            def begin(of, seconds):
+                agent = self.agent()
+                recorded = beside.submit(self.record, of.pid, seconds)
+                self.assertTrue(wait_until(lambda: any(name.startswith(f"{of.pid}.atrace.") and name.endswith(".part")
+                                                       for name in os.listdir(self.path("ashlar")))))
+                time.sleep(0.5)  # until it has its answer
+                return agent, recorded
+            _, recorded = begin(others, 8)
+            killed, lost = begin(its, 15)
+            killed.kill()
+            killed.wait()
+            self.assertIsNotNone(lost.exception())
+            self.assertTrue(wait_until(lambda: os.path.exists(trace(its)), 3))
+            self.assertFalse(recorded.done())
+            others.ask("lose 50")
+            persons.ask("lose 50")
+            response, body = recorded.result()
+        self.assertEqual(response.status, 200)
+        with open(self.path("others"), "wb") as file:
+            file.write(body)
+        self.done("ctl", persons.pid, "record", "stop")
+        for each in (self.path("others"), trace(persons)):
+            self.assertRegex(self.ashlar("leaks", "--trace", each).stdout, r"34\.2 KiB in 50 blocks")
+        # It can be recorded again.
+        self.agent()
+        self.assertEqual(self.record(its.pid, 1)[0].status, 200)
+        self.assertEqual([name for name in os.listdir(self.path("ashlar")) if ".owner" in name], [])
+
     def test_recording_of_what_lies(self):
         """A process may put anything where its trace should be, and may claim that there is one."""
         statistics = self.done("ctl", "--json", self.service().pid, "stats").encode()

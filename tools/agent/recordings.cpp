@@ -1,6 +1,7 @@
 // tools/agent/recordings.cpp. Layer: agent.
 #include "tools/agent/recordings.hpp"
 
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -8,6 +9,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,11 +82,18 @@ std::optional<control::answer> recordings::make(const process_figures& of,
   const std::string name = fmt::format("{}.atrace", pid);
   const files::open_file folder(
       ::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const std::string owner_name = name + owner_end;
+  const files::open_file owner(::openat(folder.descriptor(), owner_name.c_str(),
+                                        O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                                        0644));
+  if (::flock(owner.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return refused("it is being recorded already");             // another agent begins just now
   ::unlinkat(folder.descriptor(), name.c_str(), 0);             // of one that nobody waited for
   const std::uint64_t left_over = bytes_until_now(path, name);  // of a recorder that was killed
   control::answer begun = ask(fmt::format("record start {}{}{}", library_,
                                           control_protocol::between_paths, (path / name).string()),
                               answer_time);
+  ::unlinkat(folder.descriptor(), owner_name.c_str(), 0);  // the writer has it by now, or never
   if (begun.how == control::outcome::refused) return begun;
   const bool has_begun = begun.how == control::outcome::done;
   const auto end = steady_clock::now() + duration;

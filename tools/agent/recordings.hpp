@@ -1,6 +1,9 @@
 // tools/agent/recordings.hpp: records what a process allocates, for some seconds. Layer: agent.
 //
 //   start -> the process writes PID.atrace beside its socket -> stop -> read here, and removed
+//
+// This process has a lock on PID.atrace.owner meanwhile. Where it is killed, the system lets go of the
+// lock, and whatever writes the trace (cli's attached_program) ends the recording.
 #pragma once
 
 #include <atomic>
@@ -16,6 +19,9 @@
 #include "tools/control/request.hpp"
 
 namespace ashlar::agent {
+
+// Behind a trace's name: the file on which whoever asked for the recording has a lock.
+inline constexpr char owner_end[] = ".owner";
 
 // The folder is one that only the process's user may enter, on the process's file system. That user
 // may have put anything there: what is read is a file of the folder's owner, and no link. Thread-safe.

@@ -7,11 +7,14 @@
 #include <thread>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tools/agent/recordings.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
@@ -139,7 +142,12 @@ bool has_ended(int process) {
 
 }  // namespace
 
-attached_program::attached_program(pid_t pid) : pid_(pid), given_memory_(memory_from_process()) {
+attached_program::attached_program(pid_t pid, const std::string& trace)
+    : pid_(pid),
+      given_memory_(memory_from_process()),
+      owner_(given_memory_ < 0 ? -1
+                               : ::open((trace + agent::owner_end).c_str(),
+                                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
   if (given_memory_ < 0)
     attached_ = std::make_unique<attach::attached_process>(pid, measure::find_record_library());
   else
@@ -156,7 +164,9 @@ int attached_program::memory() const {
 
 bool attached_program::is_over(const trace::recorder& recorder) const {
   if (attached_ != nullptr) return attached_->ends_within(0);
-  return recorder.is_stopped() || process_ < 0 || has_ended(process_);
+  const bool lost_owner =
+      owner_.descriptor() >= 0 && ::flock(owner_.descriptor(), LOCK_SH | LOCK_NB) == 0;
+  return recorder.is_stopped() || process_ < 0 || has_ended(process_) || lost_owner;
 }
 
 attached_program::outcome attached_program::run(trace::recorder& recorder,

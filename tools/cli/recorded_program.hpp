@@ -106,8 +106,8 @@ bool has_process(const Results& results, const measure::child_outcome& outcome) 
 class attached_program {
  public:
   // Effects: makes the process ready. Where the process itself began the recording, and runs this
-  // command as its writer, it is ready. Throws: command_error.
-  explicit attached_program(pid_t pid);
+  // command as its writer of `trace`, it is ready. Throws: command_error.
+  attached_program(pid_t pid, const std::string& trace);
   ~attached_program();
   attached_program(const attached_program&) = delete;
   attached_program& operator=(const attached_program&) = delete;
@@ -121,8 +121,9 @@ class attached_program {
     std::string failure;   // why there is not all that the process did; empty: there is
     std::string left;      // why it is not as before; empty: it is, or has ended
   };
-  // Effects: records the process until it ends, a signal arrives, or so long; then it goes on as
-  // before. Requires: the recorder has memory(). Throws: command_error: it cannot begin.
+  // Effects: records the process until it ends, a signal arrives, the recording's owner is gone
+  // (agent/recordings.hpp), or so long; then it goes on as before. Requires: the recorder has
+  // memory(). Throws: command_error: it cannot begin.
   outcome run(trace::recorder& recorder, std::optional<std::chrono::seconds> longest);
 
  private:
@@ -130,6 +131,7 @@ class attached_program {
 
   pid_t pid_;
   int given_memory_ = -1;
+  files::open_file owner_;
   int process_ = -1;  // its handle
   measure::signal_watch watch_;
   std::unique_ptr<attach::attached_process> attached_;

@@ -137,7 +137,7 @@ void tell_end(const record_options& options, const attached_program::outcome& ou
 int record_running(const record_options& options) {
   const auto pid = static_cast<std::uint32_t>(*options.pid);
   trace_files files(options.output);
-  attached_program program(static_cast<pid_t>(pid));
+  attached_program program(static_cast<pid_t>(pid), options.output);
   trace::recording_options recording = recording_with(options, files);
   recording.memory = program.memory();
   recording.attached_to = pid;
