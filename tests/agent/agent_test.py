@@ -525,6 +525,21 @@ class AgentTest(CommandTest):
         self.agent()
         self.assertEqual([dict(labels)["pid"] for labels in self.value("ashlar_heap_used_bytes")], [str(service.pid)])
 
+    def test_library_of_an_older_release(self):
+        """A figure that it does not know is no fault, and is not made up. One that this release does not know is none."""
+        known = json.loads(self.done("ctl", "--json", self.service().pid, "stats"))
+        del known["total"]["pinned_bytes"]
+        known["total"]["of_later"] = 1
+        text = json.dumps(known).encode()
+        self.strange(os.getpid(), lambda connection: (connection.recv(100),
+                                                      connection.sendall(b"ashlar 1 ok    %016d\n" % len(text) + text)))
+        self.agent()
+        self.assertEqual(self.one("ashlar_heap_used_bytes", os.getpid()), known["total"]["bytes_in_use"])
+        self.assertEqual(self.value("ashlar_heap_pinned_bytes", os.getpid()), {})
+        self.assertEqual(self.one("ashlar_agent_wrong_answers"), 0)
+        listed = json.loads(self.done("ctl", "--once", "--json"))
+        self.assertEqual((len(listed["processes"]), listed["without_answer"]), (2, 0))
+
     def test_processes_come_and_go(self):
         services = [self.service() for _ in range(6)]
         agent = self.agent()

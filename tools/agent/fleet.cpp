@@ -29,14 +29,16 @@ void read_statistics(const std::string& text, process_figures& into) {
   };
   const nlohmann::json all = nlohmann::json::parse(text, keep);
   const nlohmann::json& total = all.at("total");
-  for (const auto& f : total_stats_fields) into.total.*f.value = files::count_at(total, f.name);
+  static_cast<void>(files::count_at(total, "bytes_in_use"));  // every release has told that
+  for (const auto& f : total_stats_fields)
+    into.total.*f.value = files::count_or(total, f.name, not_told);
   into.total.accuracy =
       all.at("accuracy") == "exact" ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
   into.library = label_value(all.at("ashlar").get_ref<const std::string&>());
   if (const auto tags = all.find("tags"); tags != all.end())
     for (const nlohmann::json& each : *tags) {
       tag_stats& of = into.tags[label_value(each.at("tag").get_ref<const std::string&>())];
-      for (const auto& f : tag_stats_fields) of.*f.value = files::count_at(each, f.name);
+      for (const auto& f : tag_stats_fields) of.*f.value = files::count_or(each, f.name, not_told);
     }
 }
 

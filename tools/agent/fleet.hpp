@@ -23,6 +23,9 @@
 
 namespace ashlar::agent {
 
+// A figure that the library of a process, which is of an older release, does not know.
+inline constexpr std::uint64_t not_told = UINT64_MAX;
+
 struct process_figures {
   control::process_socket socket;  // its number is the one that the system says
   process_facts facts;

@@ -34,6 +34,7 @@ class metrics_writer {
   }
   template <class Value>
   void sample(const std::string& labels, Value value) {
+    if (value == static_cast<Value>(not_told)) return;
     fmt::format_to(std::back_inserter(text_), "{}{} {}\n", sample_, labels, value);
   }
   std::string end() {

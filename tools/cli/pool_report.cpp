@@ -26,7 +26,7 @@ constexpr unsigned known_schema = 1;
 template <class Figures, std::size_t N>
 Figures figures_from(const nlohmann::json& object, const stats_field<Figures> (&fields)[N]) {
   Figures figures{};
-  for (const auto& field : fields) figures.*field.value = count_at(object, field.name);
+  for (const auto& field : fields) figures.*field.value = files::count_or(object, field.name, 0);
   return figures;
 }
 

@@ -82,13 +82,19 @@ TEST(PoolStatistics, AFileCutShortAnywhereIsAnErrorThatNamesIt) {
   }
 }
 
-TEST(PoolStatistics, AnotherSchemaAndAMissingFieldAreErrors) {
+TEST(PoolStatistics, AnotherSchemaAndAMissingPartAreErrors) {
   nlohmann::json document = sample_statistics(1);
   document["schema"] = 2;
   EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error);
   document["schema"] = 1;
-  document["total"].erase("threads");
+  document.erase("large");
   EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error);
+}
+
+TEST(PoolStatistics, AFigureThatAnOlderLibraryDoesNotTellIsNoError) {
+  nlohmann::json document = sample_statistics(1);
+  document["total"].erase("pinned_bytes");
+  EXPECT_EQ(parse_pool_statistics(document.dump(), "x").total.pinned_bytes, 0u);
 }
 
 TEST(PoolStatistics, NumbersThatAreNoCountsAreErrors) {

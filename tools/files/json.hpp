@@ -29,5 +29,10 @@ namespace ashlar::files {
 [[nodiscard]] inline std::uint64_t count_at(const nlohmann::json& object, const char* name) {
   return object.at(name).get_ref<const nlohmann::json::number_unsigned_t&>();
 }
+/// Returns: the same; `otherwise` where there is nothing of that name, as in a text of an older release.
+[[nodiscard]] inline std::uint64_t count_or(const nlohmann::json& object, const char* name,
+                                            std::uint64_t otherwise) {
+  return object.contains(name) ? count_at(object, name) : otherwise;
+}
 
 }  // namespace ashlar::files
