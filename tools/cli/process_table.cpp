@@ -195,7 +195,7 @@ nlohmann::json rows_json(const std::vector<process_row>& rows, std::size_t silen
                          {"allocations_per_second", std::llround(row.calls_per_second)}});
   return {{"ashlar", ASHLAR_CLI_VERSION},
           {"schema", 1},
-          {"report", "top"},
+          {"report", "ctl"},
           {"processes", processes},
           {"without_answer", silent}};
 }

@@ -165,7 +165,7 @@ nlohmann::json profile_report_json(const profiling::profile& runs, const std::st
   }
   return {{"ashlar", ASHLAR_CLI_VERSION},
           {"schema", 1},
-          {"report", "stat"},
+          {"report", "report"},
           {"profile", path},
           {"runs", runs.runs},
           {"unfinished_runs", runs.unfinished_runs},

@@ -341,7 +341,7 @@ nlohmann::json trace_report_json(const trace_report& report) {
   return {
       {"ashlar", ASHLAR_CLI_VERSION},
       {"schema", 1},
-      {"report", "stat"},
+      {"report", "report"},
       {"trace", report.path},
       {"warning", report.warning},
       {"header", header},
