@@ -449,7 +449,7 @@ class AgentTest(CommandTest):
                 self.assertTrue(wait_until(lambda: shown in page.evaluate("document.querySelector('table').innerText"), 60), name)
             page.resize(390, 900)
             page.call("Page.navigate", url=f"http://127.0.0.1:{self.address[1]}/")
-            press("Holders", "keep(")
+            press("Holders", "keep")
             press("Close", "Holders")
             press("Record 10 s", "Recording…")
             self.assertTrue(wait_until(lambda: len(os.listdir(self.path("ashlar"))) == 2))

@@ -7,8 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "tools/agent/read_profile.hpp"
 #include "tools/files/json.hpp"
+#include "tools/trace/call_names.hpp"
 #include "tools/trace/profile_fields.hpp"
 
 namespace ashlar::agent {
@@ -24,6 +27,8 @@ nlohmann::json points(const std::vector<std::uint32_t>& kib) {
     all.push_back(each == process_hour::missing ? nlohmann::json() : nlohmann::json(each));
   return all;
 }
+
+std::uint64_t told(std::uint64_t figure) { return figure == not_told ? 0 : figure; }
 
 }  // namespace
 
@@ -46,7 +51,8 @@ std::string fleet_json(const fleet_look& now, const fleet& all) {
                          {"version", each->facts.version},
                          {"live_bytes", each->total.bytes_in_use},
                          {"held_bytes", each->total.committed_bytes},
-                         {"limit_bytes", each->total.limit_bytes},
+                         {"limit_bytes", told(each->total.limit_bytes)},
+                         {"limit_refusals", told(each->total.limit_refusals)},
                          {"resident_bytes", each->total.resident_bytes},
                          {"is_exact", each->total.accuracy == ASHLAR_ACCURACY_EXACT},
                          {"calls_per_second", std::llround(trend.calls_per_second)},
@@ -73,8 +79,15 @@ std::string sites_json(std::string_view profile, std::size_t rows) try {
     for (const std::uint64_t location : each.locations) {
       const auto& lines = p.locations[location].lines;
       if (lines.empty()) frames.push_back("?");
-      for (const read_profile::line& line : lines)
-        frames.push_back(p.text(p.functions[line.function].name));
+      for (const read_profile::line& line : lines) {
+        const read_profile::function& in = p.functions[line.function];
+        const std::string_view file = p.text(in.file);
+        if (file.find("/include/c++/") != std::string_view::npos) continue;  // of std, and inlined
+        std::string frame = trace::short_name(p.text(in.name));
+        if (!file.empty())
+          frame += fmt::format(" at {}:{}", file.substr(file.rfind('/') + 1), line.number);
+        frames.push_back(std::move(frame));
+      }
       if (frames.size() >= frames_shown) break;
     }
     sites.push_back({{"live_bytes", p.value(each, "inuse_space")},

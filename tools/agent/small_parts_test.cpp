@@ -28,9 +28,11 @@ std::string profile() {
   pprof::begin_heap_profile(writer, 512);
   const pprof::text_index outer = writer.text("outer"), inner = writer.text("inner");
   writer.add(pprof::function{.id = 1, .name = outer, .file = 0});
-  writer.add(pprof::function{.id = 2, .name = inner, .file = 0});
-  const std::array<pprof::line, 2> lines{
-      {{.function = 2, .number = 1}, {.function = 1, .number = 2}}};
+  writer.add(pprof::function{.id = 2, .name = inner, .file = writer.text("/src/shop.cpp")});
+  writer.add(pprof::function{
+      .id = 3, .name = inner, .file = writer.text("/usr/include/c++/12/bits/allocator.h")});
+  const std::array<pprof::line, 3> lines{
+      {{.function = 3, .number = 9}, {.function = 2, .number = 1}, {.function = 1, .number = 2}}};
   writer.add(pprof::location{.id = 1, .mapping = 0, .address = 0x10, .lines = lines});
   writer.add(pprof::location{.id = 2, .mapping = 0, .address = 0x20, .lines = {}});
   const std::array<std::uint64_t, 2> both{1, 2}, one{2, 2};
@@ -50,7 +52,7 @@ TEST(FleetPage, SitesHoldMostFirst) {
   EXPECT_EQ(found["sites"][0]["allocated_bytes"], 900);
   EXPECT_EQ(found["sites"][0]["tag"], "parser");
   EXPECT_EQ(found["sites"][1]["tag"], "");
-  EXPECT_EQ(found["sites"][0]["frames"], (nlohmann::json{"inner", "outer", "?"}));
+  EXPECT_EQ(found["sites"][0]["frames"], (nlohmann::json{"inner at shop.cpp:1", "outer", "?"}));
   EXPECT_EQ(nlohmann::json::parse(sites_json(profile(), 1))["sites"].size(), 1u);
 }
 
