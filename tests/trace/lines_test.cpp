@@ -384,7 +384,8 @@ TEST_F(Unreachable, ATraceKnowsWhatIsLost) {
   done({"leaks", "-o", "kept.atrace", "--", ASHLAR_TEST_LOST});
   has(said("err"), " that a pointer leads to (--all lists it)\n");
   done({"record", "--", ASHLAR_TEST_LOST});
-  has(said("err"), "lost at exit: 3.0 MiB in 163 blocks that no pointer leads to; 3.0 MiB by ");
+  has(said("err"), "lost at exit: 3.0 MiB in 163 blocks that no pointer leads to; most by\n");
+  has(said("err"), "\n    3.0 MiB 100.0 %  (anonymous)::make at lost_blocks.cpp:");
   done({"export", "--format", "text", "run.atrace", "-o", "run.txt"});
   done({"export", "--from-text", "run.txt", "-o", "again.atrace"});
   for (const char* trace : {"kept.atrace", "run.atrace", "again.atrace"}) {

@@ -257,14 +257,17 @@ std::string lost_line(const trace_report& report) {
   if (!look || !look->failure.empty()) return {};
   const trace::lost_blocks lost = trace::sum_of(look->lost);
   if (lost.blocks == 0) return "\n  lost at exit: nothing, a pointer leads to each block\n";
-  std::string text = fmt::format("  lost at exit: {} in {} that no pointer leads to",
+  std::string text = fmt::format("\n  lost at exit: {} in {} that no pointer leads to; most by\n",
                                  format_bytes(lost.bytes), counted(lost.blocks, "block"));
   const auto most = std::ranges::max_element(
       report.lines, {}, [](const site_line& line) { return line.figures.unreachable_bytes; });
-  if (most != report.lines.end() && most->figures.unreachable_bytes != 0)
-    text += fmt::format("; {} by {}", format_bytes(most->figures.unreachable_bytes),
-                        printable(place_of(most->site)));
-  return "\n" + shortened(text, screen_columns) + "\n";
+  if (most != report.lines.end())
+    text +=
+        share_line(most->figures.unreachable_bytes, lost.bytes, printable(place_of(most->site)));
+  if (const auto remark = report::remark_on_lost(report.last.get(trace::header_name::program));
+      !remark.empty())
+    text += fmt::format("  {}\n", remark);
+  return text;
 }
 
 std::string render_answer(const trace_report& report) {

@@ -20,6 +20,7 @@ using trace::resident_part;
 struct runtime {
   std::string_view program;  // how its file's name begins
   std::string_view remedy;
+  std::string_view at_exit = {};  // why what is lost then is no leak
 };
 constexpr std::array runtimes{
     runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block"},
@@ -32,7 +33,8 @@ constexpr std::array runtimes{
     runtime{"java",
             "the JVM has its own heap: -Xmx limits it, -XX:NativeMemoryTracking=summary tells "
             "the rest"},
-    runtime{"ruby", "ruby has its own heap: ObjectSpace.dump_all names its objects"},
+    runtime{"ruby", "ruby has its own heap: ObjectSpace.dump_all names its objects",
+            "ruby unmaps its objects before it exits, and does not free what they hold"},
     runtime{"dotnet", "the CLR has its own heap: DOTNET_GCHeapHardLimit limits it"},
     runtime{"beam", "erl +Mea min makes the BEAM ask malloc for each block"},
     runtime{"cc1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
@@ -40,15 +42,22 @@ constexpr std::array runtimes{
 };
 constexpr std::string_view no_runtime =
     "the program maps this memory itself: a recording with stacks names the lines";
+constexpr std::string_view no_runtime_nor_lines =
+    "no call of malloc or mmap by the program's code: its allocator or the loader mapped it";
 constexpr std::string_view no_runtime_but_lines =
     "the program maps this memory itself, in the lines that are named";
 
-std::string_view remedy_of(std::string_view program, bool knows_lines) {
+/// Returns: null where it is none of these.
+const runtime* runtime_of(std::string_view program) {
   program.remove_prefix(program.rfind('/') + 1);
-  const auto found = std::ranges::find_if(runtimes, [&](const runtime& each) {
-    return program.substr(0, each.program.size()) == each.program;
-  });
-  return found != runtimes.end() ? found->remedy : knows_lines ? no_runtime_but_lines : no_runtime;
+  const auto found = std::ranges::find_if(
+      runtimes, [&](const runtime& each) { return program.starts_with(each.program); });
+  return found != runtimes.end() ? &*found : nullptr;
+}
+
+std::string_view remedy_of(std::string_view program, bool knows_lines, bool has_stacks) {
+  if (const runtime* const found = runtime_of(program)) return found->remedy;
+  return knows_lines ? no_runtime_but_lines : has_stacks ? no_runtime_nor_lines : no_runtime;
 }
 
 std::string_view name_of(memory_kind kind) {
@@ -90,7 +99,11 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   };
   add(memory.malloc - memory.beyond_live(),
       memory.not_in_memory() == 0 ? "blocks of malloc" : "blocks of malloc, as far as in memory");
-  add(memory.beyond_live(), "malloc beyond its blocks: free memory, rounding, its own data");
+  const bool has_older =
+      !of.get(trace::header_name::parent).empty() || !of.get(trace::header_name::attached).empty();
+  add(memory.beyond_live(),
+      has_older ? "malloc beyond its blocks: what came before the recording or fork, free memory"
+                : "malloc beyond its blocks: free memory, rounding, its own data");
   const std::size_t first = all.rows.size();
   std::uint64_t anonymous = 0;
   std::uint64_t recorder = 0;
@@ -128,8 +141,15 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   constexpr std::uint64_t notable_bytes = 4u << 20;
   if (anonymous >= notable_bytes && static_cast<double>(memory.malloc) < most * own &&
       static_cast<double>(anonymous) > notable * own)
-    all.remedy = remedy_of(of.get(trace::header_name::program), knows_lines);
+    all.remedy =
+        remedy_of(of.get(trace::header_name::program), knows_lines,
+                  of.get(trace::header_name::options).find("stacks=") != std::string::npos);
   return all;
+}
+
+std::string_view remark_on_lost(std::string_view program) {
+  const runtime* const found = runtime_of(program);
+  return found != nullptr ? found->at_exit : std::string_view();
 }
 
 nlohmann::json memory_json(const trace::resident_memory& memory, const memory_rows& rows,

@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/trace/format.hpp"
@@ -33,6 +34,9 @@ void name_parts(trace::resident_memory& of, const std::vector<trace::stack_defin
 
 // `of`: the trace's header, which names the program.
 memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of);
+
+// Returns: why what such a program has lost at its exit is no leak; empty: it may be one.
+[[nodiscard]] std::string_view remark_on_lost(std::string_view program);
 
 nlohmann::json memory_json(const trace::resident_memory& memory, const memory_rows& rows,
                            double seconds);

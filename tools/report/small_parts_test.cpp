@@ -325,6 +325,25 @@ TEST(MemoryRows, NameTheRemedyOfTheRuntime) {
     EXPECT_NE(remedy(path).find(word), std::string::npos) << path << ": " << remedy(path);
 }
 
+TEST(MemoryRows, AskForNoStacksThatTheRecordingHas) {
+  trace::trace_header header = program("/opt/own");
+  header.set(trace::header_name::options, "stacks=64");
+  EXPECT_NE(memory_rows_of(mostly_anonymous(), header).remedy.find("its allocator"),
+            std::string::npos);
+}
+
+TEST(MemoryRows, OfAForkedProcessHaveWhatItsParentAllocated) {
+  trace::trace_header header = program("/opt/own");
+  header.set(trace::header_name::parent, std::uint64_t{7});
+  EXPECT_NE(memory_rows_of(mostly_anonymous(), header).rows[1].name.find("fork"),
+            std::string::npos);
+}
+
+TEST(MemoryRows, SayOfWhichRuntimeTheLostBlocksAreNoLeaks) {
+  EXPECT_NE(remark_on_lost("/usr/bin/ruby3.1").find("before it exits"), std::string_view::npos);
+  EXPECT_EQ(remark_on_lost("/usr/bin/jq"), "");
+}
+
 TEST(MemoryRows, NameNoneWhereMallocHasMostOrTheRestIsFiles) {
   trace::resident_memory memory = mostly_anonymous();
   memory.parts[0].bytes -= 100 * mib;

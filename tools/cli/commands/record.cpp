@@ -207,9 +207,13 @@ std::string tell_folder(const std::string& folder, const recording_index& index)
     if (most == nullptr || p.allocated_bytes > most->allocated_bytes) most = &p;
   }
   if (most == nullptr) return {};
-  fmt::print(stderr, "ashlar: {}: {} events of {} process{}; most by {}, process {}: {}, peak {}\n",
-             folder, format_count(events), traces, traces == 1 ? "" : "es", printable(most->name()),
-             most->pid, format_bytes(most->allocated_bytes), format_bytes(most->peak_bytes));
+  fmt::print(stderr, "ashlar: {}: {} events of {} process{}{}; most by {}, process {}\n", folder,
+             format_count(events), traces, traces == 1 ? "" : "es",
+             index.memory.resident_bytes == 0
+                 ? ""
+                 : fmt::format(", together {} in memory at most",
+                               format_bytes(index.memory.proportional_bytes)),
+             printable(most->name()), most->pid);
   return fmt::format("{}/{}", folder, most->trace);
 }
 
