@@ -12,6 +12,7 @@
 #include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/last_thread.hpp>
 #include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/process_thread.hpp>
 #include <ashlar/runtime/settings.hpp>
 
 namespace ashlar::runtime {
@@ -131,6 +132,7 @@ void control::forget_thread() noexcept {
 
 void control::run() noexcept {
   use_no_cache();
+  self.answers = true;
   the_control.open_and_serve();
 }
 

@@ -61,6 +61,7 @@ void* take_inside(std::size_t size, std::size_t alignment, bool zeroed, const ch
 ASHLAR_COLD void* take_at_limit(std::size_t size, std::size_t alignment, bool zeroed,
                                 const char* call, front by) noexcept {
   if (!the_limit.is_set() || self.at_limit) return nullptr;
+  if (self.answers) return reserve.allocate(size, alignment, zeroed);
   void* block = nullptr;
   if (the_limit.make_room(size)) {
     self.at_limit = true;  // it is the last try

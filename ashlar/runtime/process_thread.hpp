@@ -29,6 +29,7 @@ struct thread_state {
   bool outside = false;
   bool counts_calls = false;     ///< it has test scopes: every call misses
   bool at_limit = false;         ///< the program makes room, or the last try goes on
+  bool answers = false;          ///< at the control socket: beyond the limit the reserve serves it
   std::uint16_t in_reserve = 0;  ///< how often the thread is inside one of the reserve's heaps
   detail::guard_turn turn;
   const calls_told_as* told = nullptr;    ///< full checks remember some calls by another name

@@ -116,6 +116,14 @@ class ControlTest(CommandTest):
         self.assertEqual(one.ask("free"), "freed")
         self.done("ctl", one.pid, "limit", "0")
         self.assertEqual(one.ask("keep 20000"), "kept")
+        if DROP_IN:
+            # A service that gets nothing more still answers, and its limit can be raised.
+            self.done("ctl", one.pid, "limit", "64M")
+            self.assertEqual(one.ask("fill"), "full")
+            self.assertIn("MiB in blocks", self.done("ctl", one.pid, "stats"))
+            self.assertIn("ashlar_heap_limit_refusals_total", self.done("ctl", one.pid, "metrics"))
+            self.done("ctl", one.pid, "limit", "0")
+            self.assertEqual(one.ask("keep 20000"), "kept")
         for wrong in ("64MB", "0%", "101%", "much"):
             self.refused(1, f"limit {wrong}: expected bytes such as 512M, a percentage such as 90%, or 0 for none",
                          "ctl", one.pid, "limit", wrong)

@@ -73,6 +73,13 @@ void keep(std::size_t count, std::size_t size) {
   }
 }
 
+/// Effects: takes all that a limit leaves.
+void fill() {
+  for (std::size_t size = 1 << 20; size >= 16; size /= 2)
+    while (allocate(size) != nullptr) {
+    }
+}
+
 void die_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 void fork_child() {
@@ -112,6 +119,9 @@ void do_line(const std::string& line) {
   if (word == "keep") {
     keep(std::strtoul(rest, nullptr, 10), 1000);
     std::printf("kept\n");
+  } else if (word == "fill") {
+    fill();
+    std::printf("full\n");
   } else if (word == "keep_tagged") {
     const ashlar::tag_scope here("the \"cache\"");
     keep(std::strtoul(rest, nullptr, 10), 1000);
