@@ -219,11 +219,17 @@ class page_supply {
   /// Effects: closes `pages` free pages, or more where no record can be had. Returns: false where
   /// there are not so many in one piece, or the system refuses. May open the lock meanwhile.
   [[nodiscard]] ASHLAR_COLD bool close_some(std::size_t pages) noexcept {
-    run* const r = space_.is_sealed() ? nullptr : count_used(runs_.take_open(pages));
+    run* const r = space_.is_sealed() ? nullptr : runs_.take_open(pages);
     if (r == nullptr) return false;
     r->rest = false;
-    if (close(r, false, true)) return true;
-    give(r);
+    if (r->kind == run_kind::dirty) {
+      if (close(count_used(r), false, true)) return true;
+      give(r);
+    } else {  // in no memory: it counts for nothing meanwhile, either
+      r->kind = run_kind::moving;
+      if (shut(r, true)) return true;
+      runs_.make_clean(r);
+    }
     return false;
   }
 
