@@ -375,8 +375,8 @@ TEST_F(Run, ASignalToTheCommandAloneReachesTheProgram) {
 }
 
 // A place of a frame, or without libdw the command that finds it.
-std::string place_of_line_11() {
-  return ASHLAR_HAS_LIBDW ? "faulty_program.c:11 (" : "addr2line -Cfipe ";
+std::string place_of_drop() {
+  return ASHLAR_HAS_LIBDW ? "faulty_program.c:10 (" : "addr2line -Cfipe ";
 }
 
 TEST_F(Run, CheckTellsAFaultWithFunctionAndLineAndEndsAsTheProgram) {
@@ -386,7 +386,7 @@ TEST_F(Run, CheckTellsAFaultWithFunctionAndLineAndEndsAsTheProgram) {
   has(result.err, "(double free), block size 100");
   has(result.err, " drop_order");
   has(result.err, " make_order");
-  has(result.err, place_of_line_11());
+  has(result.err, place_of_drop());
 }
 
 TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
@@ -397,7 +397,7 @@ TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
   EXPECT_EQ(first["kind"], "double_free");
   EXPECT_EQ(first["found"]["frames"][0]["function"], "drop_order");
   if (ASHLAR_HAS_LIBDW) {
-    EXPECT_EQ(first["found"]["frames"][0]["line"], 11);
+    EXPECT_EQ(first["found"]["frames"][0]["line"], 10);
   }
   done({"check", "--log", "f.json", "--for", "sarif=f.sarif"}, 1);
   const auto log = nlohmann::json::parse(read_file(path("f.sarif")));
@@ -409,7 +409,7 @@ TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
   EXPECT_FALSE(results[0].at("message").at("text").get<std::string>().empty());
   if (ASHLAR_HAS_LIBDW) {
     const auto& place = results[0].at("locations")[0].at("physicalLocation");
-    EXPECT_EQ(place.at("region").at("startLine"), 11) << place;
+    EXPECT_EQ(place.at("region").at("startLine"), 10) << place;
     EXPECT_TRUE(
         place.at("artifactLocation").at("uri").get<std::string>().ends_with("/faulty_program.c"))
         << place;
@@ -419,7 +419,7 @@ TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
   EXPECT_TRUE(annotated.out.starts_with("::error ")) << annotated.out;
   EXPECT_EQ(std::count(annotated.out.begin(), annotated.out.end(), '\n'), 2) << annotated.out;
   if (ASHLAR_HAS_LIBDW) {
-    has(annotated.out, "faulty_program.c,line=11,title=ashlar double_free::");
+    has(annotated.out, "faulty_program.c,line=10,title=ashlar double_free::");
   }
   for (int again = 0; again < 2; ++again)  // it is replaced as any other output
     done({"check", "--log", "f.json", "--for", "junit=f.xml"}, 1);

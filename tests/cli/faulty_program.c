@@ -7,7 +7,7 @@ static char* make_order(void) {
   if (order != NULL) memset(order, 1, 100);
   return order;
 }
-static void drop_order(char* order) { free(order); /* line 11 */ }
+static void drop_order(char* order) { free(order); }
 
 int main(int argc, char** argv) {
   (void)argv;
