@@ -91,6 +91,11 @@ class central_set {
       if (centrals_[c].has_resting()) centrals_[c].settle(pages, all);
   }
 
+  /// Effects: waits for whoever is at work in a central now.
+  void wait() noexcept {
+    for (std::size_t c = 1; c < Classes::count(); ++c) const std::lock_guard each(centrals_[c]);
+  }
+
   /// Effects: puts in memory what the stashes need to hold `bytes` of any class.
   [[nodiscard]] bool populate(sealable<Space>& space, std::size_t bytes) noexcept {
     std::size_t first = 0;

@@ -134,7 +134,7 @@ class reclaimer {
     cached.give_all();
     centrals_.settle(pages_);
     const std::lock_guard looks(mutex_);
-    const std::lock_guard slabs(centrals_);
+    centrals_.wait();
   }
 
   /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
