@@ -20,7 +20,6 @@ using trace::resident_part;
 struct runtime {
   std::string_view program;  // how its file's name begins
   std::string_view remedy;
-  std::string_view at_exit = {};  // why what is lost then is no leak
 };
 constexpr std::array runtimes{
     runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block"},
@@ -33,8 +32,7 @@ constexpr std::array runtimes{
     runtime{"java",
             "the JVM has its own heap: -Xmx limits it, -XX:NativeMemoryTracking=summary tells "
             "the rest"},
-    runtime{"ruby", "ruby has its own heap: ObjectSpace.dump_all names its objects",
-            "ruby unmaps its objects before it exits, and does not free what they hold"},
+    runtime{"ruby", "ruby has its own heap: ObjectSpace.dump_all names its objects"},
     runtime{"dotnet", "the CLR has its own heap: DOTNET_GCHeapHardLimit limits it"},
     runtime{"beam", "erl +Mea min makes the BEAM ask malloc for each block"},
     runtime{"cc1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
@@ -149,7 +147,9 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
 
 std::string_view remark_on_lost(std::string_view program) {
   const runtime* const found = runtime_of(program);
-  return found != nullptr ? found->at_exit : std::string_view();
+  return found != nullptr && found->program == "ruby"
+             ? "ruby unmaps its objects before it exits, and does not free what they hold"
+             : std::string_view();
 }
 
 nlohmann::json memory_json(const trace::resident_memory& memory, const memory_rows& rows,
