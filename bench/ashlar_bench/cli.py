@@ -134,7 +134,7 @@ def run_facts(found, chosen, rounds, options):
 def choose_cases(options):
     if not os.access(options.bench, os.X_OK):
         raise UserError(f"no program {os.path.relpath(options.bench)}; build it with: make bench, or cmake --preset "
-                        "release -DASHLAR_BUILD_BENCH=ON && cmake --build --preset release --target bench_programs")
+                        "release && cmake --build --preset release --target bench_programs")
     options.bench = str(Path(options.bench).resolve())
     synthetic = cases.workloads(options.bench)
     if options.instructions and measure.hit_path_program(options.bench).is_file():

@@ -63,7 +63,7 @@ def main():
     options = parser.parse_args()
     if not Path(options.program).exists():
         sys.exit(f"run_stepping: no {options.program}: cmake --build --preset release --target call_steps "
-                 "(Debian: apt-get install libcapstone-dev, then cmake --preset release -DASHLAR_BUILD_BENCH=ON)")
+                 "(Debian: apt-get install libcapstone-dev, then cmake --preset release)")
     threads = [int(t) for t in options.threads.split(",")]
     given = allocators.parse_given(options.lib)
     found = allocators.find(ROOT / "build/release/ashlar/libashlar-malloc.so", options.only.split(",") if options.only else [],
