@@ -68,11 +68,13 @@ class central {
   central(const central&) = delete;
   central& operator=(const central&) = delete;
 
-  /// Requires: called once, first; `shape` and `rest` live as long as this. `slots` are for both
-  /// stashes. Null `rest`: no empty slab is kept.
-  void place(class_index c, const slab_shape& shape, void** slots, std::size_t stash_capacity,
-             std::size_t steady_slabs = SIZE_MAX, empty_slabs_at_rest* rest = nullptr) noexcept {
+  /// Requires: called once, first; the pages, `shape` and `rest` live as long as this. `slots` are
+  /// for both stashes. Null `rest`: no empty slab is kept.
+  void place(pages& all_pages, class_index c, const slab_shape& shape, void** slots,
+             std::size_t stash_capacity, std::size_t steady_slabs = SIZE_MAX,
+             empty_slabs_at_rest* rest = nullptr) noexcept {
     class_ = c;
+    pages_ = &all_pages;
     steady_slabs_ = shape.block_size <= page_size ? steady_slabs : SIZE_MAX;
     rest_ = may_be_hollow(shape) ? rest : nullptr;
     shape_ = &shape;
@@ -85,30 +87,28 @@ class central {
   /// get their marks and keys. Returns: how many; 0 when out of memory, or when it would take
   /// growth and that is refused. A batch from slabs begins at `start`, and ends when `left` is
   /// spent. The pages of a slab beyond steady_slabs are put into memory at once.
-  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
-                                 work& left, batch_start start = batch_start::lowest_block,
+  [[nodiscard]] std::size_t take(void** out, std::size_t count, growth g, work& left,
+                                 batch_start start = batch_start::lowest_block,
                                  unsigned side = 0) noexcept {
     batch to{.out = out, .count = count, .start = start};
     const unsigned other = 1 - side;
     std::size_t got = 0;
-    if (has_free(side)) got = take_from(side, page_heap, to, source::used_slabs, left);
+    if (has_free(side)) got = take_from(side, to, source::used_slabs, left);
     // An empty slab first, its own or taken from the other side: so the sides' blocks do not mix.
     if (got == 0 && empty_slabs() != 0) {
       if (sides_[side].listed.load(relaxed) == 0)
-        static_cast<void>(remove_empty(page_heap, sides_[other], left));
-      got = take_from(side, page_heap, to, source::free_pages, left);
+        static_cast<void>(remove_empty(sides_[other], left));
+      got = take_from(side, to, source::free_pages, left);
     }
     // Threads of the other side put back there what this side's threads have allocated.
-    if (got == 0 && has_free(other)) got = take_from(other, page_heap, to, source::stash, left);
-    if (got == 0 && g == growth::refused)
-      got = take_from(side, page_heap, to, source::free_pages, left);
-    if (got == 0 && has_free(other)) got = take_from(other, page_heap, to, source::slabs, left);
-    if (got == 0 && g == growth::allowed)
-      got = take_from(side, page_heap, to, source::growth, left);
+    if (got == 0 && has_free(other)) got = take_from(other, to, source::stash, left);
+    if (got == 0 && g == growth::refused) got = take_from(side, to, source::free_pages, left);
+    if (got == 0 && has_free(other)) got = take_from(other, to, source::slabs, left);
+    if (got == 0 && g == growth::allowed) got = take_from(side, to, source::growth, left);
     // Without the lock: both calls may fault pages in.
     if (to.steady != nullptr) [[unlikely]]
-      page_heap.populate(to.steady, shape_->bytes());
-    if (to.keyed) use(page_heap).give_keys(out - got, got);
+      pages_->populate(to.steady, shape_->bytes());
+    if (to.keyed) use().give_keys(out - got, got);
     return got;
   }
 
@@ -116,8 +116,8 @@ class central {
   /// spent, one at least. A fault naming `call` for an address that is no block in use of this
   /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes
   /// on after it, that address is dropped. Returns: how many are dealt with, the first ones.
-  [[nodiscard]] std::size_t give(pages& page_heap, void* const* blocks, std::size_t count,
-                                 const char* call, work& left, unsigned side = 0) noexcept {
+  [[nodiscard]] std::size_t give(void* const* blocks, std::size_t count, const char* call,
+                                 work& left, unsigned side = 0) noexcept {
     sorting how(true);
     std::size_t done = 0;
     {
@@ -126,36 +126,35 @@ class central {
       done = own.stash.give(blocks, count);
       add(own.given, done);
       if (done != count && (done == 0 || left.is_left()))
-        done += put_into_slabs(side, page_heap, blocks + done, count - done, how, left);
+        done += put_into_slabs(side, blocks + done, count - done, how, left);
     }
-    finish(side, page_heap, how, call);
+    finish(side, how, call);
     return done;
   }
 
   /// As `give`, but into the slabs: who takes next does not get these blocks first.
-  [[nodiscard]] std::size_t give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
-                                          const char* call, work& left,
-                                          unsigned side = 0) noexcept {
+  [[nodiscard]] std::size_t give_to_slabs(void* const* blocks, std::size_t count, const char* call,
+                                          work& left, unsigned side = 0) noexcept {
     sorting how(false);
     std::size_t done = 0;
     {
       const std::lock_guard guard(sides_[side].mutex);
-      done = put_into_slabs(side, page_heap, blocks, count, how, left);
+      done = put_into_slabs(side, blocks, count, how, left);
     }
-    finish(side, page_heap, how, call);
+    finish(side, how, call);
     return done;
   }
 
   /// Effects: deletes the empty slabs, then sorts stashed blocks into slabs, from the top: what is
   /// there now, but `most` at most, until `left` is spent. Between two pieces (sorted_at_once) the
   /// lock is open. Returns: what has gone.
-  resting_blocks settle(pages& page_heap, work& left, std::size_t most = SIZE_MAX) noexcept {
+  resting_blocks settle(work& left, std::size_t most = SIZE_MAX) noexcept {
     resting_blocks gone;
     for (unsigned side = 0; side != sides; ++side) {
       part& p = sides_[side];
       for (std::size_t empty = p.empty.load(relaxed);
            empty != 0 && gone.blocks != most && left.is_left(); --empty)
-        if (remove_empty(page_heap, p, left)) gone.add(1, shape_->bytes());
+        if (remove_empty(p, left)) gone.add(1, shape_->bytes());
       std::size_t wanted = std::min(most - gone.blocks, p.stash.count());
       while (wanted != 0 && left.is_left()) {
         sorting how(false);
@@ -164,11 +163,11 @@ class central {
           const std::lock_guard guard(p.mutex);
           piece = std::min({wanted, p.stash.count(), sorted_at_once});
           if (piece == 0) break;
-          piece = sort_back(side, page_heap, p.stash.count(), piece, how, left);
+          piece = sort_back(side, p.stash.count(), piece, how, left);
         }
         wanted -= piece;
         gone.add(piece, shape_->block_size);
-        finish(side, page_heap, how, earlier_free);
+        finish(side, how, earlier_free);
       }
     }
     return gone;
@@ -177,14 +176,14 @@ class central {
   /// Effects: sorts back what nobody has needed since the last call that came to its end: the
   /// stashes' bottoms, below their lowest since, and as many empty slabs as there always were.
   /// Returns: false where `left` was spent before.
-  bool settle_unused(pages& page_heap, work& left) noexcept {
+  bool settle_unused(work& left) noexcept {
     for (unsigned side = 0; side != sides; ++side) {
       part& p = sides_[side];
       for (bool is_done = false; !is_done;) {
         sorting how(false);
         if (p.empty_lowest.load(relaxed) != 0) {
           if (!left.is_left()) return false;
-          static_cast<void>(remove_empty(page_heap, p, left));
+          static_cast<void>(remove_empty(p, left));
           continue;
         }
         {
@@ -192,11 +191,11 @@ class central {
           is_done = p.stash.lowest() == 0;
           if (!is_done) {
             if (!left.is_left()) return false;
-            static_cast<void>(sort_back(side, page_heap, p.stash.lowest(),
+            static_cast<void>(sort_back(side, p.stash.lowest(),
                                         std::min(p.stash.lowest(), sorted_at_once), how, left));
           }
         }
-        finish(side, page_heap, how, earlier_free);
+        finish(side, how, earlier_free);
       }
     }
     for (part& p : sides_) {
@@ -211,11 +210,11 @@ class central {
   /// the last look (unless `at_once`). Nothing if there is no slab of this class any more. Returns:
   /// the bytes. Requires: one thread at a time does this; `some` is not empty. No lock is held
   /// during the system calls.
-  ASHLAR_MISS std::size_t give_back_free_pages(pages& page_heap, slab_place place, slab_part some,
+  ASHLAR_MISS std::size_t give_back_free_pages(slab_place place, slab_part some,
                                                bool at_once) noexcept {
     const slab_shape& shape = *shape_;
     page_set leaving = 0;
-    run* const slab = with_slab(page_heap, place, [&](part& p, run& r) {
+    run* const slab = with_slab(place, [&](part& p, run& r) {
       if (r.free_blocks == 0) return;
       const page_set free = free_pages(r, shape, some);
       leaving = (at_once ? free : free & r.seen_free) & ~r.absent;
@@ -224,13 +223,13 @@ class central {
       unlink(p, &r);
       r.fullness = away;
     });
-    return leaving != 0 ? purge_away(page_heap, *slab, leaving) : 0;
+    return leaving != 0 ? purge_away(*slab, leaving) : 0;
   }
 
   /// Effects: visit(its first block) if the slab at `place` is of this class. The lock is held.
   template <class Visit>
-  void visit_slab(pages& page_heap, slab_place place, Visit visit) noexcept {
-    with_slab(page_heap, place, [&](part&, const run& slab) { visit(page_heap.address_of(slab)); });
+  void visit_slab(slab_place place, Visit visit) noexcept {
+    with_slab(place, [&](part&, const run& slab) { visit(pages_->address_of(slab)); });
   }
 
   /// Returns: what the slabs are made of, at some recent moment. O(1), takes no lock.
@@ -248,19 +247,18 @@ class central {
   }
 
   /// Effects: a fault: `block` was written to while it rested, or was freed twice.
-  ASHLAR_COLD void report_written(pages& page_heap, const void* block) const noexcept {
-    report(page_heap, {fault_kind::use_after_free, block}, earlier_free);
+  ASHLAR_COLD void report_written(const void* block) const noexcept {
+    report({fault_kind::use_after_free, block}, earlier_free);
   }
 
   /// Effects: a fault that names `call` and says what is wrong with `block`. Requires: no block of
   /// this class that is in use starts there.
-  ASHLAR_COLD void report_not_in_use(pages& page_heap, const void* block,
-                                     const char* call) noexcept {
+  ASHLAR_COLD void report_not_in_use(const void* block, const char* call) noexcept {
     misused_block bad{fault_kind::not_in_use, block};
     {
       const std::lock_guard guard(*this);
       char* base = nullptr;
-      const run* r = page_heap.slab_of(block, class_, base);
+      const run* r = pages_->slab_of(block, class_, base);
       if (r != nullptr) {
         const slab_shape& shape = *shape_;
         const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - base);
@@ -270,7 +268,7 @@ class central {
         bad.kind = is_start ? fault_kind::double_free : fault_kind::interior_pointer;
       }
     }
-    report(page_heap, bad, call);
+    report(bad, call);
   }
 
   /// Returns: blocks in the stashes, at some recent moment. Takes no lock.
@@ -297,7 +295,7 @@ class central {
 
   /// Effects: checks the invariant of the slabs that have free blocks. Returns: free bits +
   /// stashed.
-  [[nodiscard]] std::uint64_t audit(pages& page_heap) noexcept {
+  [[nodiscard]] std::uint64_t audit() noexcept {
     const std::lock_guard guard(*this);
     std::uint64_t free = 0;
     for (const part& p : sides_) {
@@ -312,9 +310,9 @@ class central {
               (noted != 0 && (noted & ~free_pages(*r, *shape_, {0, shape_->pages})) != 0))
             ashlar_fault({.kind = fault_kind::corrupted,
                           .call = "audit",
-                          .address = page_heap.address_of(*r),
+                          .address = pages_->address_of(*r),
                           .block_size = shape_->block_size,
-                          .pool = page_heap.name()});
+                          .pool = pages_->name()});
           free += bits;
           absent += pages_in(r->absent);
           empty += f == empty_slab;
@@ -324,7 +322,7 @@ class central {
         ashlar_fault({.kind = fault_kind::corrupted,
                       .call = "audit",
                       .block_size = shape_->block_size,
-                      .pool = page_heap.name()});
+                      .pool = pages_->name()});
     }
     return free + stashed();
   }
@@ -469,10 +467,10 @@ class central {
   /// Effects: visit(its side, the slab) if a slab of this class is at `place`, with the lock held.
   /// Returns: the slab, or null.
   template <class Visit>
-  run* with_slab(pages& page_heap, slab_place place, Visit visit) noexcept {
+  run* with_slab(slab_place place, Visit visit) noexcept {
     for (part& p : sides_) {
       const std::lock_guard guard(p.mutex);
-      run* const r = page_heap.slab_at(place, class_, static_cast<std::uint8_t>(&p - sides_));
+      run* const r = pages_->slab_at(place, class_, static_cast<std::uint8_t>(&p - sides_));
       if (r == nullptr) continue;
       visit(p, *r);
       return r;
@@ -482,16 +480,16 @@ class central {
 
   /// Effects: gives back the pages `leaving` of a slab that is away, which it is no longer then.
   /// Returns: the bytes. Requires: no lock is held.
-  ASHLAR_COLD std::size_t purge_away(pages& page_heap, run& slab, page_set leaving) noexcept {
+  ASHLAR_COLD std::size_t purge_away(run& slab, page_set leaving) noexcept {
     // No thread takes blocks from a slab that is on no list, so its free pages stay free.
-    const page_set gone = page_heap.purge_pages(slab, leaving);
+    const page_set gone = pages_->purge_pages(slab, leaving);
     part& p = sides_[slab.side];
     const std::lock_guard guard(p.mutex);
     slab.absent |= gone;
     add(p.absent_pages, pages_in(gone));
     slab.fullness = full;
     if (slab.free_blocks == shape_->blocks)
-      remove_slab(page_heap, p, &slab);
+      remove_slab(p, &slab);
     else
       link(p, &slab);
     return pages_in(gone) << page_shift;
@@ -504,13 +502,13 @@ class central {
   }
 
   /// Effects: `steady` is where the slab begins if it is to be put into memory.
-  [[nodiscard]] run* add_slab(unsigned side, pages& page_heap, growth g, char*& steady) noexcept {
+  [[nodiscard]] run* add_slab(unsigned side, growth g, char*& steady) noexcept {
     part& p = sides_[side];
-    run* r = page_heap.new_slab(class_, *shape_, g, static_cast<std::uint8_t>(side));
+    run* r = pages_->new_slab(class_, *shape_, g, static_cast<std::uint8_t>(side));
     if (r == nullptr) return nullptr;
     note_turns<Space>(turn::slab_made, 1);
     if (sum_of(&part::slabs) >= steady_slabs_ && r->absent != 0) {
-      steady = page_heap.address_of(*r);
+      steady = pages_->address_of(*r);
       r->absent = 0;
     }
     add(p.slabs, 1);
@@ -521,15 +519,14 @@ class central {
   }
 
   /// Effects: as `take`, from what `side` has, down to `last`.
-  [[nodiscard]] std::size_t take_from(unsigned side, pages& page_heap, batch& to, source last,
-                                      work& left) noexcept {
+  [[nodiscard]] std::size_t take_from(unsigned side, batch& to, source last, work& left) noexcept {
     part& p = sides_[side];
     const std::lock_guard guard(p.mutex);
     std::size_t got = p.stash.take(to.out, to.count);
     to.keyed = false;
     if (got == 0 && last != source::stash) {
-      to.keyed = page_heap.keys().are_in_use();  // not before it has the lock
-      got = take_from_slabs(side, page_heap, to, last, left);
+      to.keyed = pages_->keys().are_in_use();  // not before it has the lock
+      got = take_from_slabs(side, to, last, left);
     }
     if (got == 0) return 0;
     add(p.taken, got);
@@ -540,7 +537,7 @@ class central {
     return got;
   }
 
-  [[nodiscard]] std::size_t take_from_slabs(unsigned side, pages& page_heap, batch& to, source last,
+  [[nodiscard]] std::size_t take_from_slabs(unsigned side, batch& to, source last,
                                             work& left) noexcept {
     part& p = sides_[side];
     const std::size_t count = to.keyed ? std::min(to.count, keyed_batch()) : to.count;
@@ -549,10 +546,9 @@ class central {
       run* r = fullest_slab(p);
       // A short batch is better than a new slab: memory grows only when nothing else is left.
       if (r == nullptr && got == 0 && last >= source::free_pages)
-        r = add_slab(side, page_heap, last == source::growth ? growth::allowed : growth::refused,
-                     to.steady);
+        r = add_slab(side, last == source::growth ? growth::allowed : growth::refused, to.steady);
       if (r == nullptr || (r->absent != 0 && last == source::used_slabs)) break;
-      char* const base = page_heap.address_of(*r);
+      char* const base = pages_->address_of(*r);
       void** const end = to.out - got;
       const std::uint32_t from = begin_word(*r, shape_->words, to.start);
       const std::size_t taken = take_blocks(*r, *shape_, base, end, count - got, from);
@@ -571,8 +567,8 @@ class central {
     return std::max<std::size_t>(keyed_bytes_max / shape_->block_size, 1);
   }
 
-  [[nodiscard]] block_use<pages> use(pages& page_heap) const noexcept {
-    return block_use<pages>(page_heap, mark_shift_of(shape_->block_size));
+  [[nodiscard]] block_use<pages> use() const noexcept {
+    return block_use<pages>(*pages_, mark_shift_of(shape_->block_size));
   }
 
   /// Effects: the pages from block `lowest` to block `highest` are no longer free: take_blocks
@@ -590,30 +586,30 @@ class central {
     slab.seen_free &= ~taken;
   }
 
-  void report(const pages& page_heap, const misused_block& bad, const char* call) const noexcept {
+  void report(const misused_block& bad, const char* call) const noexcept {
     if (bad.address != nullptr) [[unlikely]]
       ashlar_misuse({.kind = bad.kind,
                      .call = call,
                      .address = bad.address,
                      .block_size = shape_->block_size,
-                     .pool = page_heap.name()});
+                     .pool = pages_->name()});
   }
 
   /// Effects: sorts the strays into the slabs of the other side. Then reports the first misuse: the
   /// program may not come back from that. Requires: no lock is held.
-  void finish(unsigned side, pages& page_heap, sorting& how, const char* call) noexcept {
+  void finish(unsigned side, sorting& how, const char* call) noexcept {
     if (how.strays != 0) [[unlikely]]
-      put_strays(1 - side, page_heap, how);
-    report(page_heap, how.bad, call);
+      put_strays(1 - side, how);
+    report(how.bad, call);
   }
-  ASHLAR_COLD void put_strays(unsigned side, pages& page_heap, sorting& how) noexcept {
+  ASHLAR_COLD void put_strays(unsigned side, sorting& how) noexcept {
     misused_block first = how.bad;
     const std::size_t strays = std::exchange(how.strays, strays_max);  // there is no third side
     for (std::size_t done = 0; done != strays;) {
       how.bad = {};
       work all = work::without_end();
       const std::lock_guard guard(sides_[side].mutex);
-      done += put_into_slabs(side, page_heap, how.stray + done, strays - done, how, all);
+      done += put_into_slabs(side, how.stray + done, strays - done, how, all);
       if (first.address == nullptr) first = how.bad;
     }
     how.bad = first;
@@ -622,11 +618,10 @@ class central {
   /// Effects: sorts back some of the `count` blocks of the side's stash below the one at `end`, up
   /// to the first misuse, which is dropped, or until `left` is spent. As many from the top take
   /// their place. Returns: how many left, not 0. Requires: the lock; 0 < count <= end.
-  [[nodiscard]] std::size_t sort_back(unsigned side, pages& page_heap, std::size_t end,
-                                      std::size_t count, sorting& how, work& left) noexcept {
+  [[nodiscard]] std::size_t sort_back(unsigned side, std::size_t end, std::size_t count,
+                                      sorting& how, work& left) noexcept {
     part& p = sides_[side];
-    const std::size_t done =
-        put_into_slabs(side, page_heap, p.stash.at(end - count), count, how, left);
+    const std::size_t done = put_into_slabs(side, p.stash.at(end - count), count, how, left);
     subtract(p.given, done);  // those that were blocks are counted once more
     p.stash.drop(end, count, done);
     return done;
@@ -635,12 +630,12 @@ class central {
   /// Effects: puts blocks into slabs. Stops behind the first misuse, which is dropped and is
   /// `how.bad`, when `left` is spent, or when how.stray is full. Returns: how many are dealt with,
   /// one at least, the dropped one included. Requires: the lock of `side`; count != 0.
-  [[nodiscard]] std::size_t put_into_slabs(unsigned side, pages& page_heap, void* const* blocks,
-                                           std::size_t count, sorting& how, work& left) noexcept {
+  [[nodiscard]] std::size_t put_into_slabs(unsigned side, void* const* blocks, std::size_t count,
+                                           sorting& how, work& left) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = *shape_;
-    const bool keyed = page_heap.keys().are_in_use();
-    const block_use<pages> uses = use(page_heap);
+    const bool keyed = pages_->keys().are_in_use();
+    const block_use<pages> uses = use();
     part& p = sides_[side];
     work rest = left;
     std::size_t i = 0;
@@ -656,7 +651,7 @@ class central {
       // The next one is often in the same slab, and a look for another may take a lock.
       if (r == nullptr ||
           static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) >= shape.bytes())
-        r = slab_of(page_heap, blocks[i], side, base);
+        r = slab_of(blocks[i], side, base);
       if (r != nullptr && r->side != side && how.strays != strays_max) {
         take_signs();
         how.stray[how.strays++] = blocks[i++];
@@ -683,7 +678,7 @@ class central {
           [[unlikely]] {
         take_signs();
         rest.spend<Space>(turn::slab_left);
-        remove_slab(page_heap, p, r);
+        remove_slab(p, r);
         r = nullptr;
       } else {
         relink(p, r, shape);
@@ -695,22 +690,21 @@ class central {
     return how.bad.address == nullptr ? i : i + 1;
   }
 
-  /// Returns: the slab that page_heap.slab_of finds; null if it is of this side and of another
+  /// Returns: the slab that page_heap::slab_of finds; null if it is of this side and of another
   /// class. A slab of the other side may go meanwhile, if `block` is no block in use.
-  [[nodiscard]] run* slab_of(pages& page_heap, const void* block, unsigned side,
-                             char*& base) const noexcept {
-    run* const r = page_heap.slab_of(block, class_, base);
+  [[nodiscard]] run* slab_of(const void* block, unsigned side, char*& base) const noexcept {
+    run* const r = pages_->slab_of(block, class_, base);
     return r != nullptr && r->side == side && r->size_class != class_ ? nullptr : r;
   }
 
-  ASHLAR_MISS void remove_slab(pages& page_heap, part& p, run* r) noexcept {
+  ASHLAR_MISS void remove_slab(part& p, run* r) noexcept {
     unlink(p, r);
     subtract(p.slabs, 1);
     subtract(p.absent_pages, pages_in(r->absent));
-    page_heap.delete_slab(r, *shape_);
+    pages_->delete_slab(r, *shape_);
   }
   /// Returns: false where no slab of the side is empty.
-  bool remove_empty(pages& page_heap, part& p, work& left) noexcept {
+  bool remove_empty(part& p, work& left) noexcept {
     const std::lock_guard guard(p.mutex);
     run* const r = p.lists[empty_slab];
     if (const std::uint32_t lowest = p.empty_lowest.load(relaxed); lowest != 0)
@@ -718,11 +712,12 @@ class central {
     if (r == nullptr) return false;
     left.spend<Space>(turn::stretch_sorted);  // the lock, and what else is not in the other price
     left.spend<Space>(turn::slab_left);
-    remove_slab(page_heap, p, r);
+    remove_slab(p, r);
     return true;
   }
 
   class_index class_ = 0;
+  pages* pages_ = nullptr;
   const slab_shape* shape_ = nullptr;
   std::size_t steady_slabs_ = SIZE_MAX;
   empty_slabs_at_rest* rest_ = nullptr;

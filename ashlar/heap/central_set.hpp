@@ -49,7 +49,7 @@ class central_set {
   /// Effects: each class has its central, whose stashes hold `stash_bytes` each; slabs that are
   /// made when it has `steady_slabs` are put into memory. Returns: false when memory was refused;
   /// it may be called again then.
-  [[nodiscard]] bool start(sealable<Space>& space, std::size_t stash_bytes,
+  [[nodiscard]] bool start(sealable<Space>& space, pages_type& pages, std::size_t stash_bytes,
                            std::size_t steady_slabs) noexcept {
     stash_bytes_ = stash_bytes;
     empty_slabs_.most = stash_bytes;
@@ -58,7 +58,7 @@ class central_set {
     stashes_ = stash;
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      centrals_[c].place(c, Classes::shape(c), stash, stash_capacity(c), steady_slabs,
+      centrals_[c].place(pages, c, Classes::shape(c), stash, stash_capacity(c), steady_slabs,
                          &empty_slabs_);
       stash += central_type::sides * stash_capacity(c);
     }
@@ -85,10 +85,10 @@ class central_set {
   }
 
   /// Effects: sorts every stash back into its slabs; empty ones leave.
-  void settle(pages_type& pages) noexcept {
+  void settle() noexcept {
     work all = work::without_end();
     for (std::size_t c = 1; c < Classes::count(); ++c)
-      if (centrals_[c].has_resting()) centrals_[c].settle(pages, all);
+      if (centrals_[c].has_resting()) centrals_[c].settle(all);
   }
 
   /// Effects: waits for whoever is at work in a central now.
@@ -127,7 +127,7 @@ class central_set {
   void audit(pages_type& pages) noexcept {
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      const std::uint64_t free = centrals_[c].audit(pages);
+      const std::uint64_t free = centrals_[c].audit();
       const class_counts counts = centrals_[c].counts();
       if (counts.made != free + (counts.taken - counts.given))
         ashlar_fault({.kind = fault_kind::corrupted,

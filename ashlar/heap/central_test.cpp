@@ -41,7 +41,7 @@ struct fixture_with {
       : size_class(of_class), stashes(central_type::sides * stash_capacity + 1) {
     EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
     at_rest.most = resting_bytes;
-    one.place(of_class, standard_classes.shapes[of_class], stashes.data(), stash_capacity,
+    one.place(*heap, of_class, standard_classes.shapes[of_class], stashes.data(), stash_capacity,
               steady_slabs, &at_rest);
   }
 
@@ -50,7 +50,7 @@ struct fixture_with {
     std::vector<void*> out(count);
     work all = work::without_end();
     const std::size_t got =
-        one.take(*heap, out.data() + count, count, g, all, batch_start::lowest_block, side);
+        one.take(out.data() + count, count, g, all, batch_start::lowest_block, side);
     std::reverse(out.begin(), out.end());
     out.resize(got);
     return out;
@@ -58,21 +58,21 @@ struct fixture_with {
   void give(const std::vector<void*>& blocks, unsigned side = 0) {
     work all = work::without_end();
     for (std::size_t done = 0; done < blocks.size();)
-      done += one.give(*heap, blocks.data() + done, blocks.size() - done, "free", all, side);
+      done += one.give(blocks.data() + done, blocks.size() - done, "free", all, side);
   }
   void settle() {
     work all = work::without_end();
-    one.settle(*heap, all);
+    one.settle(all);
   }
   void settle_unused() {
     work all = work::without_end();
-    EXPECT_TRUE(one.settle_unused(*heap, all));
+    EXPECT_TRUE(one.settle_unused(all));
   }
   /// The invariant of central.hpp, with what the test holds as the blocks that are out.
   void audit(std::uint64_t held) {
     const class_counts n = one.counts();
     EXPECT_EQ(n.taken - n.given, held);
-    EXPECT_EQ(one.audit(*heap) + held, n.made);
+    EXPECT_EQ(one.audit() + held, n.made);
     EXPECT_EQ(n.made, n.slabs * standard_classes.shapes[size_class].blocks);
     EXPECT_GE(n.held_peak, held);
     EXPECT_GE(n.made_peak, n.made);
@@ -152,7 +152,7 @@ TEST_F(CentralWithPages, BlocksComeBackWhilePagesOfTheirSlabLeave) {
       EXPECT_TRUE(f.take(1, growth::refused).empty()) << "the only slab with free blocks is away";
     });
     const slab_place place = f.heap->next_slab({});
-    EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, first_pages, true), page_size);
+    EXPECT_EQ(f.one.give_back_free_pages(place, first_pages, true), page_size);
     EXPECT_EQ(f.one.counts().slabs, all ? 1u : 2u);
     f.audit(blocks.size() + others.size());
     EXPECT_EQ(f.take(1, growth::refused).size(), 1u) << "of the slab, or of its pages";
@@ -164,10 +164,10 @@ TEST(Central, ASlabThatIsFullOrGoneHasNoPagesToGive) {
   const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
   const slab_place place = f.heap->next_slab({});
   const std::uint64_t purges = f.space.calls(space_call::purge);
-  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, first_pages, true), 0u) << "full";
+  EXPECT_EQ(f.one.give_back_free_pages(place, first_pages, true), 0u) << "full";
   f.give(blocks);
   EXPECT_EQ(f.one.counts().slabs, 0u);
-  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, first_pages, true), 0u) << "gone";
+  EXPECT_EQ(f.one.give_back_free_pages(place, first_pages, true), 0u) << "gone";
   EXPECT_EQ(f.space.calls(space_call::purge), purges);
   f.audit(0);
 }
@@ -194,9 +194,9 @@ TEST(Central, BatchesLeaveTheStashAsTheyCame) {
   f.give(second);
   f.audit(30);
   std::vector<void*> out(30);
-  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed, all), 30u);
+  ASSERT_EQ(f.one.take(out.data() + 30, 30, growth::allowed, all), 30u);
   EXPECT_EQ(out, second) << "the newest batch leaves first, and in its own order";
-  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed, all), 30u);
+  ASSERT_EQ(f.one.take(out.data() + 30, 30, growth::allowed, all), 30u);
   EXPECT_EQ(out, first);
   f.audit(90);
 }
@@ -650,10 +650,10 @@ TEST(Central, ABatchIsShortWhenItsBlocksAreOfManySlabsAndTheWorkIsSpent) {
   f.give(f.one_of_each);
   std::vector<void*> out(20);
   work little(1);
-  EXPECT_EQ(f.one.take(*f.heap, out.data() + 20, 20, growth::refused, little), 1u);
+  EXPECT_EQ(f.one.take(out.data() + 20, 20, growth::refused, little), 1u);
   EXPECT_FALSE(little.is_left());
   work more(5 * price_of(turn::slab_taken_from));
-  const std::size_t got = f.one.take(*f.heap, out.data() + 19, 19, growth::refused, more);
+  const std::size_t got = f.one.take(out.data() + 19, 19, growth::refused, more);
   EXPECT_GE(got, 2u);
   EXPECT_LE(got, 5u);
   f.audit(f.held - 20 + 1 + got);
@@ -662,12 +662,11 @@ TEST(Central, ABatchIsShortWhenItsBlocksAreOfManySlabsAndTheWorkIsSpent) {
 TEST(Central, BlocksThatComeBackAreTakenUntilTheWorkIsSpentOneAtLeast) {
   full_slabs f(20, 4);
   work little(1);
-  EXPECT_EQ(f.one.give(*f.heap, f.one_of_each.data(), 20, "free", little), 5u)
-      << "the stash costs nothing";
-  EXPECT_EQ(f.one.give(*f.heap, f.one_of_each.data() + 5, 15, "free", little), 1u);
-  EXPECT_EQ(f.one.give_to_slabs(*f.heap, f.one_of_each.data() + 6, 14, "free", little), 1u);
+  EXPECT_EQ(f.one.give(f.one_of_each.data(), 20, "free", little), 5u) << "the stash costs nothing";
+  EXPECT_EQ(f.one.give(f.one_of_each.data() + 5, 15, "free", little), 1u);
+  EXPECT_EQ(f.one.give_to_slabs(f.one_of_each.data() + 6, 14, "free", little), 1u);
   work more(5 * price_of(turn::stretch_sorted));
-  const std::size_t done = f.one.give(*f.heap, f.one_of_each.data() + 7, 13, "free", more);
+  const std::size_t done = f.one.give(f.one_of_each.data() + 7, 13, "free", more);
   EXPECT_GE(done, 2u);
   EXPECT_LE(done, 5u);
   f.audit(f.held - 7 - done);
@@ -683,9 +682,9 @@ TEST(Central, SortingGoesOnWhereTheWorkWasSpent) {
       const std::size_t before = f.one.stashed();
       work little(1);
       if (unused)
-        done = f.one.settle_unused(*f.heap, little);
+        done = f.one.settle_unused(little);
       else
-        done = f.one.settle(*f.heap, little).blocks == 0;
+        done = f.one.settle(little).blocks == 0;
       EXPECT_LE(before - f.one.stashed(), 1u);
       ASSERT_LT(calls, 100u);
     }
@@ -702,7 +701,7 @@ extern "C" void allocate_and_leave(int) {
   void* out[4];
   work all = work::without_end();
   const bool served =
-      faulty->one.take(*faulty->heap, out + 4, 4, growth::allowed, all) != 0 &&
+      faulty->one.take(out + 4, 4, growth::allowed, all) != 0 &&
       faulty->heap->new_slab(9, standard_classes.shapes[9], growth::allowed) != nullptr;
   ::_exit(served ? 7 : 8);
 }
@@ -744,7 +743,7 @@ TEST(CentralDeathTest, AuditSeesAWrongBitmap) {
   fixture f(6, 10);
   const std::vector<void*> blocks = f.take(10);
   f.slab_of(blocks[0])->free_bits[3] &= ~std::uint64_t{2};
-  EXPECT_DEATH(static_cast<void>(f.one.audit(*f.heap)), "audit\\(0x[0-9a-f]+\\): an internal");
+  EXPECT_DEATH(static_cast<void>(f.one.audit()), "audit\\(0x[0-9a-f]+\\): an internal");
 }
 
 TEST_F(CentralWithPagesDeathTest, AuditSeesPagesThatAreNotFree) {
@@ -752,7 +751,7 @@ TEST_F(CentralWithPagesDeathTest, AuditSeesPagesThatAreNotFree) {
   run* const slab = f.slab_of(f.take(1)[0]);  // in the first page
   const auto audit_with = [&](auto change) {
     change();
-    static_cast<void>(f.one.audit(*f.heap));
+    static_cast<void>(f.one.audit());
   };
   slab->seen_free = 2;
   f.audit(1);
@@ -770,14 +769,14 @@ TEST(CentralDeathTest, AuditSeesASlabOnTheWrongList) {
   const std::vector<void*> blocks = f.take(10);
   f.audit(blocks.size());
   ++f.slab_of(blocks[0])->fullness;
-  EXPECT_DEATH(static_cast<void>(f.one.audit(*f.heap)), "audit\\(0x[0-9a-f]+\\): an internal");
+  EXPECT_DEATH(static_cast<void>(f.one.audit()), "audit\\(0x[0-9a-f]+\\): an internal");
 }
 
 TEST(CentralDeathTest, WhatIsWrongWithAnAddressIsSaid) {
   fixture f(7, 10);  // 112 bytes: a page holds 36 of them, and 64 bytes that are nobody's
   const std::vector<void*> blocks = f.take(1);
   auto* const first = static_cast<char*>(blocks[0]);
-  const auto expect = [&](const void* p) { f.one.report_not_in_use(*f.heap, p, "check"); };
+  const auto expect = [&](const void* p) { f.one.report_not_in_use(p, "check"); };
   int local = 0;
   EXPECT_DEATH(expect(&local), "no block is in use");
   EXPECT_DEATH(expect(first + 16), "inside a block");

@@ -94,7 +94,7 @@ class inspected_heap : public shared_heap<Config> {
     const std::uint32_t count = std::min(most, shape.blocks - first);
     const std::size_t size = shape.block_size;
     shared::centrals()[place.size_class].visit_slab(
-        shared::pages(), place, [&](char* begin) { visit(begin + first * size, count, size); });
+        place, [&](char* begin) { visit(begin + first * size, count, size); });
     at.block = first + count;
     if (at.block == shape.blocks)
       at = {.slab = {.range = place.range, .page = place.page + shape.pages}};

@@ -132,7 +132,7 @@ class reclaimer {
   template <class Cached>
   void sort_all(Cached cached) noexcept {
     cached.give_all();
-    centrals_.settle(pages_);
+    centrals_.settle();
     const std::lock_guard looks(mutex_);
     centrals_.wait();
   }
@@ -143,12 +143,12 @@ class reclaimer {
   void at_end(std::size_t moved_blocks) noexcept {
     const resting_blocks all = centrals_.resting();
     if (all.blocks <= moved_blocks && all.bytes >= std::max(bounds_.settle_bytes_min, held_.now()))
-      centrals_.settle(pages_);
+      centrals_.settle();
   }
 
   /// Effects: sorts all stashes back, gives back every free page. Returns: the bytes.
   std::size_t give_back_all() noexcept {
-    centrals_.settle(pages_);
+    centrals_.settle();
     reclaim_progress all{.at_once = true};
     {
       const std::lock_guard guard(mutex_);
@@ -284,8 +284,8 @@ class reclaimer {
       const unlock_guard open(mutex_);
       if (look.at_once) {
         work all = work::without_end();
-        c.settle(pages_, all);
-      } else if (!c.settle_unused(pages_, left)) {
+        c.settle(all);
+      } else if (!c.settle_unused(left)) {
         return true;
       }
       ++look.next_class;
@@ -349,7 +349,7 @@ class reclaimer {
     const slab_part part{seen_pages_, seen_pages_ + static_cast<std::uint32_t>(some)};
     seen_pages_ = part.end;
     if (part.end == pages) pass(place);
-    return centrals_[place.size_class].give_back_free_pages(pages_, place, part, at_once);
+    return centrals_[place.size_class].give_back_free_pages(place, part, at_once);
   }
 
   // ---- growth to come: no lock is held --------------------------------------------------------
@@ -389,7 +389,7 @@ class reclaimer {
       left.spend<space_type>(turn::class_passed);
       auto& central = centrals_[static_cast<class_index>(c)];
       if (!central.has_resting()) continue;
-      const resting_blocks sorted = central.settle(pages_, left, rest);
+      const resting_blocks sorted = central.settle(left, rest);
       rest -= sorted.blocks;
       bytes += sorted.bytes;
       if (!left.is_left()) break;  // it may have more

@@ -154,14 +154,14 @@ TEST_F(Reclaimer, NothingIsNotSortedBack) {
 // ---- the end of a thread -----------------------------------------------------------------------
 
 TEST_F(Reclaimer, AnOwnerThatEndsPaysWithWhatItMoved) {
-  ASSERT_TRUE(h_->all.start(h_->space, much, SIZE_MAX));
+  ASSERT_TRUE(h_->all.start(h_->space, h_->pages, much, SIZE_MAX));
   auto& central = h_->all[standard::class_for(64, 1)];
   constexpr std::size_t count = much / 64;
   std::vector<void*> blocks(count);
   work all = work::without_end();
   for (std::size_t got = 0; got < count;)
-    got += central.take(h_->pages, blocks.data() + count - got, count - got, growth::allowed, all);
-  ASSERT_EQ(central.give(h_->pages, blocks.data(), count, "free", all), count);
+    got += central.take(blocks.data() + count - got, count - got, growth::allowed, all);
+  ASSERT_EQ(central.give(blocks.data(), count, "free", all), count);
   ASSERT_EQ(central.stashed(), count);
   h_->r.at_end(count - 1);
   EXPECT_EQ(central.stashed(), count) << "it moved less than rests";

@@ -160,7 +160,7 @@ class shared_heap {
     if constexpr (requires { classes::load(); }) classes::load();
     if (!pages_.start(classes::table().bit_words_per_page)) return false;
     caches_bytes_.store(bounds_.caches_total(space_.processors()), std::memory_order_relaxed);
-    if (!centrals_.start(space_, bounds_.stash_bytes, bounds_.steady_slabs)) return false;
+    if (!centrals_.start(space_, pages_, bounds_.stash_bytes, bounds_.steady_slabs)) return false;
     started_.store(true, std::memory_order_release);
     return true;
   }
@@ -296,18 +296,16 @@ class shared_heap {
   [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, Cached cached,
                                  work& left, batch_start start) noexcept {
     const unsigned side = cached.side();
-    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused, left, start, side);
+    std::size_t got = centrals_[c].take(out, count, growth::refused, left, start, side);
     left.spend<space_type>(turn::block_taken, got);
     if (got == 0) {
       const std::size_t bytes = reclaimer_.before_growth(cached, classes::shape(c).pages, left);
       count = left.turns_left(turn::block_taken,
                               std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count));
-      got = centrals_[c].take(pages_, out, count, growth::allowed, left, batch_start::lowest_block,
-                              side);
+      got = centrals_[c].take(out, count, growth::allowed, left, batch_start::lowest_block, side);
       if (got == 0) {
         reclaimer_.sort_all(cached);
-        got = centrals_[c].take(pages_, out, count, growth::allowed, left,
-                                batch_start::lowest_block, side);
+        got = centrals_[c].take(out, count, growth::allowed, left, batch_start::lowest_block, side);
       }
       if (got == 0) return 0;
       left.spend<space_type>(turn::block_taken, got);
@@ -324,10 +322,9 @@ class shared_heap {
                                  const char* call, work& left,
                                  resting_place to = resting_place::stash,
                                  unsigned side = 0) noexcept {
-    const std::size_t done =
-        to == resting_place::stash
-            ? centrals_[c].give(pages_, blocks, count, call, left, side)
-            : centrals_[c].give_to_slabs(pages_, blocks, count, call, left, side);
+    const std::size_t done = to == resting_place::stash
+                                 ? centrals_[c].give(blocks, count, call, left, side)
+                                 : centrals_[c].give_to_slabs(blocks, count, call, left, side);
     held_.note(-static_cast<std::int64_t>(done * classes::block_size(c)));
     return done;
   }
@@ -376,14 +373,14 @@ class shared_heap {
   [[nodiscard]] bool expect_in_use(const void* block, class_index c, const char* call) noexcept {
     if (use_of(c).is_in_use(block)) [[likely]]
       return true;
-    centrals_[c].report_not_in_use(pages_, block, call);
+    centrals_[c].report_not_in_use(block, call);
     return false;
   }
   /// As block_use::wake, with a fault where it is false.
   [[nodiscard]] bool wake(void* block, class_index c) noexcept {
     if (use_of(c).wake(block)) [[likely]]
       return true;
-    centrals_[c].report_written(pages_, block);
+    centrals_[c].report_written(block);
     return false;
   }
 
