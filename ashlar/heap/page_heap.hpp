@@ -198,11 +198,10 @@ class page_heap : public large_blocks<Space, Mutex> {
     work all = work::without_end();
     return next_slab(from, all);
   }
-  /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none.
-  /// Requires: the lock of that side is held. The result is valid while that lock is held.
-  [[nodiscard]] run* slab_at(slab_place place, class_index c, std::uint8_t side = 0) noexcept {
+  /// As run_store::slab_at. Requires: the lock of that side is held.
+  [[nodiscard]] run* slab_at(slab_place place) noexcept {
     const std::lock_guard guard(mutex_);
-    return runs_.slab_at(place, c, side);
+    return runs_.slab_at(place);
   }
 
   // ---- exact counting -------------------------------------------------------------------------
