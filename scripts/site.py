@@ -8,7 +8,7 @@ build/site-source gets copies that MkDocs understands:
 - docs/options.md is what `ashlar help` prints of each command.
 - docs/api.md leads to what Doxygen makes of the public headers, and docs/sample.md to a report of
   examples/tutorials/visits.cpp, recorded now.
-MkDocs and its theme go into build/site-venv, with the versions of scripts/site_requirements.txt.
+MkDocs and its theme go into build/site-venv.
 
 Run: site.py --program FILE [--no-build]. FILE is the command `ashlar`. --no-build makes build/site-source only, which
 needs no network.
@@ -28,7 +28,7 @@ from python_environment import install
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build/site-source"
 VENV = ROOT / "build/site-venv"
-REQUIREMENTS = ROOT / "scripts/site_requirements.txt"
+PACKAGES = ("mkdocs==1.6.1", "mkdocs-material==9.5.49")
 OPTIONS = "docs/options.md"
 API = "docs/api.md"
 SAMPLE = "docs/sample.md"
@@ -206,7 +206,7 @@ def main() -> int:
     print(f"site: {make_source(str(pathlib.Path(options.program).resolve()), not options.no_build)} pages and files in {SOURCE.relative_to(ROOT)}")
     if options.no_build:
         return 0
-    install(VENV, REQUIREMENTS)
+    install(VENV, *PACKAGES)
     built = subprocess.run([VENV / "bin/mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, check=False,
                            env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if built.returncode == 0:

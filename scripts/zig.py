@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs zig's compiler into build/zig, for the ports that it builds (cmake/port.cmake).
 
-It comes from the Python Package Index, in the version of scripts/port_requirements.txt. build/zig/zig is the compiler.
+It comes from the Python Package Index. build/zig/zig is the compiler.
 Nothing is done where that version is there.
 """
 import pathlib
@@ -12,11 +12,11 @@ from python_environment import install
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build/zig"
-REQUIREMENTS = ROOT / "scripts/port_requirements.txt"
+PACKAGE = "ziglang==0.17.1"
 
 
 def main() -> None:
-    install(FOLDER, REQUIREMENTS)
+    install(FOLDER, PACKAGE)
     if not (FOLDER / "zig").exists():
         compiler = next(FOLDER.glob("lib/python*/site-packages/ziglang/zig"))
         (FOLDER / "zig").symlink_to(compiler.relative_to(FOLDER))

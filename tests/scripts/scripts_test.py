@@ -72,7 +72,7 @@ class Zig(unittest.TestCase):
     def test_without_a_network_it_says_what_is_needed(self) -> None:
         checkout = WORK / "checkout"
         (checkout / "scripts").mkdir(parents=True)
-        for name in ("zig.py", "python_environment.py", "port_requirements.txt"):
+        for name in ("zig.py", "python_environment.py"):
             shutil.copy(ROOT / "scripts" / name, checkout / "scripts")
         result = subprocess.run([sys.executable, checkout / "scripts/zig.py"], text=True, check=False,
                                 env={"PATH": os.environ["PATH"], "PIP_INDEX_URL": "http://127.0.0.1:9/",
