@@ -220,9 +220,9 @@ class central {
       r.seen_free = (r.seen_free & ~pages_between(some.begin, some.end)) | free;
       if (leaving == 0) return;
       unlink(p, &r);
-      r.fullness = away;
+      r.fullness = purging;
     });
-    return leaving != 0 ? purge_away(*slab, leaving) : 0;
+    return leaving != 0 ? purge_slab(*slab, leaving) : 0;
   }
 
   /// Effects: visit(its first block) if that slab is still at `place`. The lock is held.
@@ -341,7 +341,7 @@ class central {
   static constexpr std::uint8_t fullness_lists = quarters + 1;
   static constexpr std::uint8_t full = fullness_lists;
   // Its pages are being given back: on no list, and not to be linked or deleted.
-  static constexpr std::uint8_t away = fullness_lists + 1;
+  static constexpr std::uint8_t purging = fullness_lists + 1;
 
   static constexpr auto relaxed = std::memory_order_relaxed;
   static constexpr std::size_t cache_line_bytes = 64;
@@ -458,7 +458,7 @@ class central {
   void relink(part& p, run* r, const slab_shape& shape) noexcept {
     if (fullness_of(*r, shape) == r->fullness) [[likely]]
       return;
-    if (r->fullness == away) return;
+    if (r->fullness == purging) return;
     unlink(p, r);
     link(p, r);
   }
@@ -474,9 +474,9 @@ class central {
     return r;
   }
 
-  /// Effects: gives back the pages `leaving` of a slab that is away, which it is no longer then.
+  /// Effects: gives back the pages `leaving` of a slab that is `purging`, and ends that.
   /// Returns: the bytes. Requires: no lock is held.
-  ASHLAR_COLD std::size_t purge_away(run& slab, page_set leaving) noexcept {
+  ASHLAR_COLD std::size_t purge_slab(run& slab, page_set leaving) noexcept {
     // No thread takes blocks from a slab that is on no list, so its free pages stay free.
     const page_set gone = pages_->purge_pages(slab, leaving);
     part& p = sides_[slab.side];
@@ -670,8 +670,8 @@ class central {
       rest.spend<Space>(turn::stretch_sorted);
       rest.spend<Space>(turn::block_sorted, put);
       i += put;
-      if (r->free_blocks == shape.blocks && r->fullness != away && !(how.keeps_slabs && may_rest()))
-          [[unlikely]] {
+      if (r->free_blocks == shape.blocks && r->fullness != purging &&
+          !(how.keeps_slabs && may_rest())) [[unlikely]] {
         take_signs();
         rest.spend<Space>(turn::slab_left);
         remove_slab(p, r);
