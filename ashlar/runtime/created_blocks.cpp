@@ -30,24 +30,25 @@ namespace {
 constexpr std::int8_t some = created_blocks::free_max / 2;
 }  // namespace
 
-void* created_blocks::take_slow(void* block, class_index c) noexcept {
+void* created_blocks::take_slow(void* block, std::int8_t& free, class_index c) noexcept {
   if (const std::int8_t taken = take_free(c, some); taken != 0)
-    free_of(*self.own)[c] = static_cast<std::int8_t>(taken - 1);
+    free = static_cast<std::int8_t>(taken - 1);
   else {
-    free_of(*self.own)[c] = 0;
+    free = 0;
     figures_[c].created.fetch_add(1, std::memory_order_relaxed);
   }
   return block;
 }
 
-void created_blocks::give_slow(class_index c) noexcept {
+void created_blocks::give_slow(std::int8_t& free, class_index c) noexcept {
   figures_[c].free.fetch_add(some, std::memory_order_relaxed);
-  free_of(*self.own)[c] = static_cast<std::int8_t>(free_max - some + 1);
+  free = static_cast<std::int8_t>(free_max - some + 1);
 }
 
 void created_blocks::allocated(class_index c) noexcept {
   if (c != 0 && self.own != nullptr) {
-    if (--free_of(*self.own)[c] < 0) static_cast<void>(take_slow(nullptr, c));
+    std::int8_t& free = free_of(*self.own)[c];
+    if (--free < 0) static_cast<void>(take_slow(nullptr, free, c));
   } else if (take_free(c, 1) == 0) {
     figures_[c].created.fetch_add(1, std::memory_order_relaxed);
   }
@@ -55,7 +56,8 @@ void created_blocks::allocated(class_index c) noexcept {
 
 void created_blocks::freed(class_index c) noexcept {
   if (c != 0 && self.own != nullptr) {
-    if (++free_of(*self.own)[c] < 0) give_slow(c);
+    std::int8_t& free = free_of(*self.own)[c];
+    if (++free < 0) give_slow(free, c);
   } else {
     figures_[c].free.fetch_add(1, std::memory_order_relaxed);
   }

@@ -44,14 +44,14 @@ class created_blocks {
   [[nodiscard]] ASHLAR_HOT void* hit(void* block, class_index c) noexcept {
     std::int8_t& free = owner_part::of(cache::of(tops())).created_free[c];
     if (--free < 0) [[unlikely]]
-      return take_slow(block, c);
+      return take_slow(block, free, c);
     return block;
   }
   /// Effects: counts a free by a hit path. Requires: as hit.
   ASHLAR_HOT void freed_by_hit(class_index c) noexcept {
     std::int8_t& free = owner_part::of(cache::of(tops())).created_free[c];
     if (++free < 0) [[unlikely]]  // the byte was full
-      return give_slow(c);
+      return give_slow(free, c);
   }
 
   /// Effects: counts an allocation of class `c`, of a block without a class if that is 0.
@@ -75,8 +75,9 @@ class created_blocks {
   static constexpr std::int8_t free_max = 127;
 
  private:
-  ASHLAR_COLD void* take_slow(void* block, class_index c) noexcept;
-  ASHLAR_COLD void give_slow(class_index c) noexcept;
+  /// `free`: the thread's count, below 0 now. A handler may hit while self.own is null.
+  ASHLAR_COLD void* take_slow(void* block, std::int8_t& free, class_index c) noexcept;
+  ASHLAR_COLD void give_slow(std::int8_t& free, class_index c) noexcept;
   /// Returns: how many blocks, `most` at most, are free no longer.
   std::int8_t take_free(class_index c, std::int8_t most) noexcept;
 

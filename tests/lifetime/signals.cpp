@@ -1,6 +1,7 @@
 // Signals that interrupt a program which uses the heap. What holds: a handler may use the heap, or be
 // left by siglongjmp, as long as the thread that it interrupted was not inside one of the heap's calls. It may end a
 // process of one thread by exit() wherever it comes.
+#include <array>
 #include <csetjmp>
 #include <csignal>
 #include <tests/lifetime/program.hpp>
@@ -187,15 +188,23 @@ MODE(exit_inside) {
   for (unsigned i = 0; i < 300; ++i)
     support::fork_and_wait([i] {
       static support::kept_blocks<200> kept;
+      static std::array<void*, 200> alike;  // more than a thread counts by itself
       kept.allocate(i);
+      for (void*& block : alike) block = face::allocate(64);
       ::atexit([] {
+        for (void* const block : alike) face::release(block);
         busy::use_every_path(1, 500);
         for (void* const block : kept.blocks) face::release(block);
       });
       ::signal(SIGVTALRM, [](int) { ::exit(42); });
       const itimerval once = {{0, 0}, {0, 500 + i % 50 * 37}};
       REQUIRE(::setitimer(ITIMER_VIRTUAL, &once, nullptr) == 0);
-      for (;;) busy::use_every_path(i, 500);
+      for (
+          ;
+          ;) {  // every other child is in trim, which works without the thread's cache for a moment
+        if (i % 2 == 0) busy::use_every_path(i, 500);
+        face::trim();
+      }
     });
   return 0;
 }
