@@ -382,7 +382,7 @@ class Cluster(Case):
     def test_record(self):
         traces = self.folder / "traces"
         traces.mkdir()
-        words = f"{sys.executable} -c 'import os; os.fork(); print(len([*range(100_000)]))'"
+        words = f"{sys.executable} -c 'import os; child = os.fork(); print(len([*range(100_000)])); child and os.wait()'"
         out, _ = self.reduce("--record", words, "--runs", "3", "--arity", "2", "--traces", traces)
         self.assertIn("3 of 3 profiles", out)
         kept = list(traces.glob("run-*/*.atrace"))
