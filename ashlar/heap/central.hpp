@@ -207,8 +207,9 @@ class central {
   }
 
   /// Effects: gives back the pages of `some` of the slab at `place` that are free, and were so at
-  /// the last look (unless `at_once`). Nothing if that slab is gone. Returns: the bytes. Requires:
-  /// one thread at a time does this; `some` is not empty. No lock is held during the system calls.
+  /// the last look (unless `at_once`). Nothing if there is no slab of this class any more. Returns:
+  /// the bytes. Requires: one thread at a time does this; `some` is not empty. No lock is held
+  /// during the system calls.
   ASHLAR_MISS std::size_t give_back_free_pages(slab_place place, slab_part some,
                                                bool at_once) noexcept {
     const slab_shape& shape = *shape_;
@@ -225,7 +226,7 @@ class central {
     return leaving != 0 ? purge_slab(*slab, leaving) : 0;
   }
 
-  /// Effects: visit(its first block) if that slab is still at `place`. The lock is held.
+  /// Effects: visit(its first block) if the slab at `place` is of this class. The lock is held.
   template <class Visit>
   void visit_slab(slab_place place, Visit visit) noexcept {
     with_slab(place, [&](part&, const run& slab) { visit(pages_->address_of(slab)); });
@@ -463,15 +464,18 @@ class central {
     link(p, r);
   }
 
-  /// Effects: visit(its side, the slab) if that slab is still at `place`, with the lock held.
+  /// Effects: visit(its side, the slab) if a slab of this class is at `place`, with the lock held.
   /// Returns: the slab, or null.
   template <class Visit>
   run* with_slab(slab_place place, Visit visit) noexcept {
-    part& p = sides_[place.side];
-    const std::lock_guard guard(p.mutex);
-    run* const r = pages_->slab_at(place);
-    if (r != nullptr) visit(p, *r);
-    return r;
+    for (part& p : sides_) {
+      const std::lock_guard guard(p.mutex);
+      run* const r = pages_->slab_at(place, class_, static_cast<std::uint8_t>(&p - sides_));
+      if (r == nullptr) continue;
+      visit(p, *r);
+      return r;
+    }
+    return nullptr;
   }
 
   /// Effects: gives back the pages `leaving` of a slab that is `purging`, and ends that.

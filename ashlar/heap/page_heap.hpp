@@ -198,10 +198,11 @@ class page_heap : public large_blocks<Space, Mutex> {
     work all = work::without_end();
     return next_slab(from, all);
   }
-  /// As run_store::slab_at. Requires: the lock of that side is held.
-  [[nodiscard]] run* slab_at(slab_place place) noexcept {
+  /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none.
+  /// Requires: the lock of that side is held. The result is valid while that lock is held.
+  [[nodiscard]] run* slab_at(slab_place place, class_index c, std::uint8_t side = 0) noexcept {
     const std::lock_guard guard(mutex_);
-    return runs_.slab_at(place);
+    return runs_.slab_at(place, c, side);
   }
 
   // ---- exact counting -------------------------------------------------------------------------

@@ -712,7 +712,7 @@ TEST_F(PageHeap, SlabsAreFoundByTheirPlaceWhateverCameOfIt) {
   run* const last = m_.new_slab(larger);
   const auto next_is = [this](slab_place from, const run* r) {
     const slab_place place = m_.heap().next_slab(from);
-    return place.size_class == r->size_class && m_.heap().slab_at(place) == r;
+    return place.size_class == r->size_class && m_.heap().slab_at(place, r->size_class) == r;
   };
   const std::size_t second_page = second->first, last_page = last->first;
   EXPECT_TRUE(next_is({}, first));
@@ -722,17 +722,16 @@ TEST_F(PageHeap, SlabsAreFoundByTheirPlaceWhateverCameOfIt) {
   EXPECT_EQ(m_.heap().next_slab({.page = last_page + last->pages}).size_class, 0u);
   EXPECT_EQ(m_.heap().next_slab({.range = 7}).size_class, 0u);
 
-  EXPECT_EQ(m_.heap().slab_at({.page = second_page, .size_class = larger}), nullptr);
-  EXPECT_EQ(m_.heap().slab_at({.page = second_page, .size_class = small, .side = 1}), nullptr);
-  EXPECT_EQ(m_.heap().slab_at({.page = second_page + 1, .size_class = small}), nullptr);
-  EXPECT_EQ(m_.heap().slab_at({.page = large->first, .size_class = small}), nullptr);
-  EXPECT_EQ(m_.heap().slab_at({.page = last_page + last->pages, .size_class = larger}), nullptr);
-  EXPECT_EQ(m_.heap().slab_at({.range = 7, .size_class = small}), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = second_page}, larger), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = second_page + 1}, small), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = large->first}, small), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = last_page + last->pages}, larger), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.range = 7}, small), nullptr);
 
   m_.drop(first);
   m_.drop(second);  // one run with the first's pages: it has no beginning here any more
   EXPECT_TRUE(next_is({.page = second_page}, last));
-  EXPECT_EQ(m_.heap().slab_at({.page = second_page, .size_class = small}), nullptr);
+  EXPECT_EQ(m_.heap().slab_at({.page = second_page}, small), nullptr);
 }
 
 }  // namespace

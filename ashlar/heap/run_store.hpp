@@ -34,13 +34,11 @@
 
 namespace ashlar::detail {
 
-/// Where a slab begins: page `page` of range `range`. The class is 0 when there is none; else that
-/// and the side are the slab's.
+/// Where a slab begins: page `page` of range `range`. The class is 0 when there is none.
 struct slab_place {
   std::uint32_t range = 0;
   std::size_t page = 0;
   class_index size_class = 0;
-  std::uint8_t side = 0;
 
   friend constexpr bool operator==(const slab_place&, const slab_place&) = default;
 
@@ -204,20 +202,19 @@ class run_store : public free_runs<Space> {
         left.spend<Space>(turn::run_passed);
         const run* r = range.run_at(from.page);
         const bool begins = r != nullptr && r->first == from.page;
-        if (begins && r->kind == run_kind::slab)
-          return {from.range, from.page, r->size_class, r->side};
+        if (begins && r->kind == run_kind::slab) return {from.range, from.page, r->size_class};
         from.page += begins ? r->pages : 1;  // inside of a run that has merged since
       }
     }
     return {.range = slab_place::no_range};
   }
-  /// Returns: the slab that begins at `place`; null if there is none of its class and side. Valid
-  /// while the lock of that side is held.
-  [[nodiscard]] run* slab_at(slab_place place) noexcept {
+  /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none.
+  /// Valid while the lock of that side is held.
+  [[nodiscard]] run* slab_at(slab_place place, class_index c, std::uint8_t side) noexcept {
     if (place.range >= ranges_.count()) return nullptr;
     run* r = ranges_[place.range].run_at(place.page);
-    const bool found = r != nullptr && r->kind == run_kind::slab && r->first == place.page &&
-                       r->size_class == place.size_class && r->side == place.side;
+    const bool found = r != nullptr && r->kind == run_kind::slab && r->size_class == c &&
+                       r->side == side && r->first == place.page;
     return found ? r : nullptr;
   }
 
