@@ -199,9 +199,8 @@ MODE(exit_inside) {
       ::signal(SIGVTALRM, [](int) { ::exit(42); });
       const itimerval once = {{0, 0}, {0, 500 + i % 50 * 37}};
       REQUIRE(::setitimer(ITIMER_VIRTUAL, &once, nullptr) == 0);
-      for (
-          ;
-          ;) {  // every other child is in trim, which works without the thread's cache for a moment
+      // Every other child is in trim, which works without the thread's cache for a moment.
+      for (;;) {
         if (i % 2 == 0) busy::use_every_path(i, 500);
         face::trim();
       }
