@@ -96,7 +96,7 @@ class large_blocks : public page_supply<Space, Mutex> {
   [[nodiscard]] run* new_large(std::size_t pages, std::size_t align_pages, growth g) noexcept {
     const std::lock_guard guard(mutex_);
     if (pages < UINT32_MAX && may_fence())
-      if (run* const r = take(pages + 1, align_pages, g); r != nullptr) return fenced(r);
+      if (run* const r = take(pages + 1, align_pages, g); r != nullptr && try_fence(r)) return r;
     return made_large(take(pages, align_pages, g));
   }
 
@@ -285,17 +285,20 @@ class large_blocks : public page_supply<Space, Mutex> {
     }
     return bytes;
   }
-  /// Effects: a run in use is a large block and a closed page behind it. The lock is open
-  /// meanwhile.
-  /// Returns: the block, which has one page more where the system refuses, or no record can be had.
-  [[nodiscard]] run* fenced(run* r) noexcept {
+  /// Effects: a run in use is a large block and a closed page behind it, which stays open where the
+  /// system refuses. The lock is open meanwhile. Returns: false when no record can be had for that
+  /// page; then the run is free.
+  [[nodiscard]] bool try_fence(run* r) noexcept {
     run* const fence = runs_.split(r, r->pages - 1);
-    if (fence == nullptr) return made_large(r);
+    if (fence == nullptr) {
+      give(r);
+      return false;
+    }
     count_fence();
     runs_.set_kind(fence, run_kind::purging);
     static_cast<void>(made_large(r));
     if (!this->close(fence, false)) give(fence);
-    return r;
+    return true;
   }
   /// Returns: whether a block of `pages` that is made now is closed when it is freed.
   [[nodiscard]] bool will_close(std::size_t pages) const noexcept {

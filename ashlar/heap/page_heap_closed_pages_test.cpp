@@ -219,6 +219,21 @@ TEST_F(PageHeap, ByDefaultFewPagesAreClosed) {
   m.audit();
 }
 
+TEST_F(PageHeap, ABlockThatGetsNoClosedPageForWantOfARecordIsAsLongAsAsked) {
+  std::size_t made = 0;
+  for (int before = 0; before < 127; ++before) {
+    sealable<test_space> space;
+    closing_heap m(space, closing::first);
+    m.drop(m.new_large(1200, 1));
+    for (int i = 0; i < before; ++i) ASSERT_NE(m.new_large(1, 4), nullptr);
+    space.refuse_memory(true);
+    while (m.new_large(1, 1) != nullptr) ++made;  // the model looks at the length
+    space.refuse_memory(false);
+    m.audit();
+  }
+  EXPECT_GT(made, 127u);
+}
+
 TEST_F(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
   sealable<test_space> space;
   closing_heap m(space, closing::first);
