@@ -688,6 +688,13 @@ class BrokenHeaps(LookTest):
                          1 << 40, 8)
         self.broken("not top <= commit_end <= pages", self.before)
 
+    def test_length_of_a_range(self):
+        """It ends where its table does, however long it says that it is."""
+        # pages, top, commit_end; the bytes of the table of runs
+        for part, shift in (1, 48), (2, 48), (3, 48), (6 + 2 + 1, 50):
+            self.core.change(self.core.first_range() + self.core.part(self.core.OF_RANGE + 8 * part), 1 << shift, 8)
+        self.broken("the records of runs do not cover the range", 0)
+
     def test_list_of_caches(self):
         cache = self.core.number(self.core.word(self.core.HEAP, "Q") +
                                  self.core.part(self.core.OF_HEAP + 9 * 8))

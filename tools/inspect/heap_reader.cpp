@@ -23,8 +23,8 @@ using detail::heap_image;
 using image::memory_image;
 
 constexpr std::size_t broken_max = 20;
-/// No stash and no stack of a cache has as many: a larger number was written there by somebody
-/// else.
+/// No stash, no stack of a cache and no slab has as many: a larger number was written there by
+/// somebody else.
 constexpr std::uint64_t addresses_max = std::uint64_t{1} << 20;
 
 struct shape {
@@ -88,7 +88,9 @@ class library_reader {
       s.words = number(at, l.of_shape.words).value_or(0);
       s.mark_shift =
           memory_.value_at<std::uint8_t>(table + l.of_classes.mark_shifts.offset + c).value_or(0);
-      const bool fits = s.block_size * s.blocks <= s.pages << l.page_shift && s.blocks != 0 &&
+      const bool fits = s.pages <= addresses_max && s.block_size <= s.pages << l.page_shift &&
+                        s.blocks <= addresses_max &&
+                        s.block_size * s.blocks <= s.pages << l.page_shift && s.blocks != 0 &&
                         s.words * 64 >= s.blocks && s.words <= s.blocks &&
                         s.mark_shift >= l.mark_shift_min && s.mark_shift < l.mark_shift_min + 4 &&
                         s.block_size % 16 == 0 && s.block_size != 0;
@@ -224,7 +226,12 @@ class library_reader {
     for (const auto& table : r.mark_tables) add_table(table);
     std::uint64_t lost_from = UINT64_MAX;
     for (std::uint64_t page = 0; page < range_.top;) {
-      const std::uint64_t pages = read_run(page);
+      const auto id = memory_.value_at<std::uint32_t>(range_.run_of + 4 * page);
+      if (!id) {  // the numbers of a damaged range may be of any size
+        lost_from = std::min(lost_from, page);
+        break;
+      }
+      const std::uint64_t pages = read_run(page, *id);
       if (pages == 0) {
         lost_from = std::min(lost_from, page++);
         continue;
@@ -245,12 +252,11 @@ class library_reader {
     return range_.base + (page << library_.layout.page_shift);
   }
 
-  /// Returns: the pages of the run that begins at `page`; 0: none does.
-  std::uint64_t read_run(std::uint64_t page) {
+  /// Returns: the pages of run `id`, if it begins at `page`; 0: it does not.
+  std::uint64_t read_run(std::uint64_t page, std::uint32_t id) {
     const heap_image& l = library_.layout;
-    const auto id = memory_.value_at<std::uint32_t>(range_.run_of + 4 * page);
-    if (!id || *id >= range_.run_count) return 0;
-    const std::uint64_t record = range_.runs + std::uint64_t{*id} * l.run_bytes;
+    if (id >= range_.run_count) return 0;
+    const std::uint64_t record = range_.runs + std::uint64_t{id} * l.run_bytes;
     const std::uint64_t kind = number(record, l.of_run.kind).value_or(0);
     const std::uint64_t pages = number(record, l.of_run.pages).value_or(0);
     if (number(record, l.of_run.first) != page || kind == 0 || kind >= l.kinds || pages == 0 ||
