@@ -42,6 +42,7 @@ namespace ashlar {
 ///   now_ms()           a clock that never goes back; coarse is fine
 ///   choose_pages(p, n) may be left out: blocks will lie in [p, p+n), which was committed; it may
 ///                      get huge pages
+///   huge_page_bytes()  may be left out: how long these are if it asks for them, else 0
 ///   entropy()          may be left out: a random number that tells where in a gap things lie; 0
 ///                      for none
 ///   secret()           may be left out: a random number that nobody outside the process can know;

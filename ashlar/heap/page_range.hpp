@@ -221,7 +221,7 @@ class page_range {
     const std::size_t wanted = top + count;
     if (wanted > commit_end) {
       const std::size_t step = std::clamp(commit_end / 8, commit_step_min, commit_step_max);
-      std::size_t next = std::min(pages, std::max(wanted, commit_end + step));
+      std::size_t next = end_of_step(space, std::max(wanted, commit_end + step));
       if (!commit_to(space, next)) {
         next = wanted;  // the rounding may have been what did not fit
         if (!commit_to(space, next)) return false;
@@ -462,6 +462,15 @@ class page_range {
     return reserved_ != nullptr;
   }
 
+  /// Returns: `end`, or where a huge page ends if the space asks for these: the system brings one
+  /// only into memory that has all of it.
+  template <address_space Space>
+  [[nodiscard]] std::size_t end_of_step(Space& space, std::size_t end) const noexcept {
+    if constexpr (requires { space.huge_page_bytes(); })
+      if (const std::size_t whole = space.huge_page_bytes(); whole != 0)
+        end = (align_up(address_of(end), whole) - base) >> page_shift;
+    return std::min(pages, end);
+  }
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
     if (!take_ground(space, gap_ != nullptr ? ground::gap : ground::reserved,

@@ -23,6 +23,7 @@ namespace ashlar::runtime {
 struct process_space : os::system_space {
   [[nodiscard]] static std::uint64_t entropy() noexcept;
   static void choose_pages(void* p, std::size_t bytes) noexcept;
+  [[nodiscard]] static std::size_t huge_page_bytes() noexcept;
   /// As os::system_space's; 0 while figures are collected that do not have it.
   [[nodiscard]] static std::size_t resident(const void* p, std::size_t bytes) noexcept;
 };

@@ -33,6 +33,11 @@ void choose_huge_pages(os::huge_pages which) noexcept {
 void process_space::choose_pages(void* p, std::size_t bytes) noexcept {
   os::system_space::choose_pages(p, bytes, pages_wanted.load(std::memory_order_relaxed));
 }
+std::size_t process_space::huge_page_bytes() noexcept {
+  // As many pages as a page of the system's tables has entries.
+  constexpr std::size_t bytes = detail::page_size / sizeof(void*) * detail::page_size;
+  return pages_wanted.load(std::memory_order_relaxed) == os::huge_pages::always ? bytes : 0;
+}
 
 std::size_t process_space::resident(const void* p, std::size_t bytes) noexcept {
   return os::own_words.asks_nothing ? 0 : os::system_space::resident(p, bytes);

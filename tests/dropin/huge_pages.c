@@ -1,5 +1,5 @@
 /* dropin/huge_pages.c: the heap's memory has the flag that the argument names in /proc/self/smaps: hg (asks for huge
- * pages), nh (wants none), or neither. Ends with 77 where the system has no huge pages. */
+ * pages, and ends where one does), nh (wants none), or neither. Ends with 77 where the system has no huge pages. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 enum { blocks = 65536, block_bytes = 1024 };
 
-/* Returns: whether the mapping of `address` has `flag`; -1 when it is not found. */
-static int mapping_has(const void* address, const char* flag) {
+/* Returns: whether the mapping of `address` has `flag`; -1 when it is not found. `behind` is its end then. */
+static int mapping_has(const void* address, const char* flag, uintptr_t* behind) {
   FILE* const maps = fopen("/proc/self/smaps", "r");
   if (maps == NULL) return -1;
   const uintptr_t wanted = (uintptr_t)address;
@@ -18,9 +18,10 @@ static int mapping_has(const void* address, const char* flag) {
   int inside = 0, has = -1;
   while (has < 0 && fgets(line, sizeof line, maps) != NULL) {
     uintptr_t begin = 0, end = 0;
-    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2)
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2) {
       inside = begin <= wanted && wanted < end;
-    else if (inside && strncmp(line, "VmFlags:", 8) == 0)
+      if (inside) *behind = end;
+    } else if (inside && strncmp(line, "VmFlags:", 8) == 0)
       has = strstr(line, flag) != NULL;
   }
   fclose(maps);
@@ -36,10 +37,14 @@ int main(int argc, char** argv) {
     if (all[i] == NULL) return 1;
     memset(all[i], i, block_bytes);
   }
-  const int asks = mapping_has(all[blocks - 1], " hg"),
-            refuses = mapping_has(all[blocks - 1], " nh");
-  const int right = asks == (strcmp(argv[1], "hg") == 0) && refuses == (strcmp(argv[1], "nh") == 0);
-  if (!right) fprintf(stderr, "expected %s: hg is %d, nh is %d\n", argv[1], asks, refuses);
+  uintptr_t end = 0;
+  const int asks = mapping_has(all[blocks - 1], " hg", &end),
+            refuses = mapping_has(all[blocks - 1], " nh", &end);
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), huge_page = page / sizeof(void*) * page;
+  const int right = asks == (strcmp(argv[1], "hg") == 0) &&
+                    refuses == (strcmp(argv[1], "nh") == 0) && (!asks || end % huge_page == 0);
+  if (!right)
+    fprintf(stderr, "expected %s: hg is %d, nh is %d, end %" PRIxPTR "\n", argv[1], asks, refuses, end);
   for (int i = 0; i < blocks; ++i) {
     if (all[i][block_bytes / 2] != (char)i) return 1;
     free(all[i]);
