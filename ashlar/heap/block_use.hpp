@@ -58,6 +58,14 @@ class block_use {
       write(block, key_of(secret, block));
     });
   }
+  /// Effects: the lines of the last `asked_at_once` blocks, whose first words hits are about to
+  /// read and write, are asked for: other threads had them.
+  void ask_for(void* const* blocks, std::size_t count) const noexcept {
+    if (!pages_.keys().are_in_use()) return;
+    void* const* const end = blocks + count;
+    for (void* const* at = end; at != blocks && end - at != asked_at_once;)
+      __builtin_prefetch(*--at, 1);
+  }
   /// Effects: the blocks, which come back to their slabs, have no marks any more, and no keys if
   /// those are cleared there.
   void take_signs(void* const* blocks, std::size_t count) const noexcept {
@@ -103,6 +111,7 @@ class block_use {
     tell_looked();
   }
 
+  static constexpr std::ptrdiff_t asked_at_once = 64;
   Pages& pages_;
   unsigned shift_;
 };

@@ -108,7 +108,10 @@ class central {
     // Without the lock: both calls may fault pages in.
     if (to.steady != nullptr) [[unlikely]]
       pages_->populate(to.steady, shape_->bytes());
-    if (to.keyed) use().give_keys(out - got, got);
+    if (to.keyed)
+      use().give_keys(out - got, got);
+    else
+      use().ask_for(out - got, got);
     return got;
   }
 

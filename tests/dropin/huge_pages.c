@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
   const int right = asks == (strcmp(argv[1], "hg") == 0) &&
                     refuses == (strcmp(argv[1], "nh") == 0) && (!asks || end % huge_page == 0);
   if (!right)
-    fprintf(stderr, "expected %s: hg is %d, nh is %d, end %" PRIxPTR "\n", argv[1], asks, refuses, end);
+    fprintf(stderr, "expected %s: hg is %d, nh is %d, end %" PRIxPTR "\n", argv[1], asks, refuses,
+            end);
   for (int i = 0; i < blocks; ++i) {
     if (all[i][block_bytes / 2] != (char)i) return 1;
     free(all[i]);
