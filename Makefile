@@ -106,7 +106,7 @@ bench-hits: peers ## what a hit takes in time, beside the other allocators, in t
 
 # A run that failed is a row of the report, and the end of this at its last step: not the loss of hours.
 BENCH_FULL_ARGS ?= --rounds 5
-bench-full: peers ## all cases, 5 rounds, hours: all tables and charts in build/results, the summaries in results and docs
+bench-full: peers ## all cases, 5 rounds, an hour: all tables and charts in build/results, the summaries in results and docs
 	@scripts/setup.sh build bench programs chart
 	@$(bench_programs)
 	@mkdir -p build/results
