@@ -3,8 +3,8 @@
 // ASHLAR_LEAKS.
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/line_writer.hpp>
@@ -25,50 +25,62 @@ void complain(const char* variable, const char* path, const char* why) {
   ashlar::os::write_remark(line.data(), line.size());
 }
 
-using writer = int (*)(std::FILE*, ashlar_stats_format);
-constexpr const char* leaks_file = "ASHLAR_LEAKS_FILE";
-constexpr const char* stats_file = "ASHLAR_STATS_FILE";
+constexpr std::size_t path_max = 4096;
+/// A file that is written at exit, if the variable names one.
+struct file_report {
+  const char* variable;
+  int (*write_to)(std::FILE*, ashlar_stats_format);
+};
+constexpr file_report files[] = {{"ASHLAR_LEAKS_FILE", ashlar_leaks_write},
+                                 {"ASHLAR_STATS_FILE", ashlar_stats_write}};
+// What the environment said when the process started: at its end, the program may have freed it.
+constinit char patterns[std::size(files)][path_max] = {};  // empty: no file
+constinit bool tells_leaks = false;
 
-/// Effects: where the variable names a file, writes JSON to it.
-void write_file(const char* variable, writer write_to) {
-  char** const environment = ashlar::runtime::process_environment();
-  if (environment == nullptr) return;
-  const char* const pattern = ashlar::runtime::find_file_setting(environment, variable);
-  if (pattern == nullptr) return;
-  char path[4096];
+/// Effects: writes JSON to the file.
+void write_file(const file_report& report, const char* pattern) {
+  char path[path_max];
   if (!ashlar::os::expand_path(pattern, path, sizeof path))
-    return complain(variable, pattern, "the name is too long");
+    return complain(report.variable, pattern, "the name is too long");
   std::FILE* file = std::fopen(path, "we");
-  if (file == nullptr) return complain(variable, path, std::strerror(errno));
+  if (file == nullptr) return complain(report.variable, path, std::strerror(errno));
   // With a buffer of its own, the C library asks the system nothing about the file, which a sandbox
   // need not allow.
   static char buffer[4096];
   std::setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  const bool written = write_to(file, ASHLAR_STATS_JSON) == 0;
+  const bool written = report.write_to(file, ASHLAR_STATS_JSON) == 0;
   const int error = errno;
-  if (std::fclose(file) != 0 || !written) complain(variable, path, std::strerror(error));
+  if (std::fclose(file) != 0 || !written) complain(report.variable, path, std::strerror(error));
 }
 
-/// What a report needs to know in a sandbox that the process closes meanwhile.
 [[gnu::constructor]] void prepare_reports() {
   char** const environment = ashlar::runtime::process_environment();
   if (environment == nullptr) return;
-  for (const char* const name : {leaks_file, stats_file})
-    if (ashlar::runtime::find_setting(environment, name) != nullptr) {
-      ashlar::os::note_call_filters();
-      static_cast<void>(ashlar::os::process_number());
+  const char* const leaks = ashlar::runtime::find_setting(environment, "ASHLAR_LEAKS");
+  tells_leaks = leaks != nullptr && std::strcmp(leaks, "1") == 0;
+  for (std::size_t i = 0; i < std::size(files); ++i) {
+    const char* const variable = files[i].variable;
+    const char* const pattern = ashlar::runtime::find_file_setting(environment, variable);
+    if (pattern == nullptr) continue;
+    const std::size_t length = std::strlen(pattern);
+    if (length >= path_max) {
+      complain(variable, pattern, "the name is too long");
+      continue;
     }
+    std::memcpy(patterns[i], pattern, length);
+    // What a report needs to know in a sandbox that the process closes meanwhile.
+    ashlar::os::note_call_filters();
+    static_cast<void>(ashlar::os::process_number());
+  }
 }
 
 [[gnu::destructor]] void report_at_exit() {
   // Where another copy of the library serves the process, its reports are the process's.
   if (!ashlar::runtime::the_heap.has_started()) return;
   ashlar::runtime::end_sampling();
-  const char* leaks = std::getenv("ASHLAR_LEAKS");
-  if (leaks != nullptr && std::strcmp(leaks, "1") == 0)
-    static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));
-  write_file(leaks_file, ashlar_leaks_write);
-  write_file(stats_file, ashlar_stats_write);
+  if (tells_leaks) static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));
+  for (std::size_t i = 0; i < std::size(files); ++i)
+    if (patterns[i][0] != '\0') write_file(files[i], patterns[i]);
 }
 
 }  // namespace

@@ -101,6 +101,17 @@ PROGRAM(functions_of_libc_that_hand_out_blocks) {
   printf("%ld\n", sum);
 }
 
+// the_environment_ends_first: The program has an environment of its own in a block, as those do that write their title over the first one. It frees the block, and others use it, before the process ends.
+PROGRAM(the_environment_ends_first) {
+  size_t count = 0;
+  while (environ[count] != NULL) ++count;
+  const size_t bytes = (count + 1) * sizeof *environ;
+  environ = (char**)memcpy(malloc(bytes), environ, bytes);
+  CHECK(getenv("PATH") != NULL);
+  free(environ);
+  memset(malloc(bytes), 'x', bytes);
+}
+
 // opened_descriptors_at_start: At main, the process has the descriptors that it inherited, one thread, and no handlers of signals. (What guards blocks has handlers for its reports, and the background thread is a thread.)
 // Editions: default samples
 static int entries(const char* folder) {
