@@ -42,7 +42,7 @@ enum class lock_rank : std::uint8_t {
   slabs,            ///< heap: which slab the next look sees
   central,          ///< heap, two a class, one a side: its stash and slabs
   purge,            ///< heap: that one thread purges
-  pages,            ///< heap: runs of pages, ranges, and their figures
+  pages,            ///< heap: runs of pages, ranges, slots of stashes
   pieces,           ///< runtime, one a heap instance: the pieces that its source gave
   heap_links,       ///< runtime, one: the list of heap instances, and who keeps one from ending
   gate_passes,      ///< runtime, one: the list of threads that the fork's gate knows

@@ -28,10 +28,13 @@ struct resting_blocks {
 /// Blocks that came back and are not in their slabs: a stack of addresses.
 class block_stash {
  public:
+  /// Requires: called once, or never: then there is no room.
   void place(void** slots, std::size_t capacity) noexcept {
     slots_ = slots;
     capacity_ = capacity;
   }
+  /// Returns: whether `place` was called.
+  [[nodiscard]] bool is_placed() const noexcept { return slots_ != nullptr; }
   /// Returns: its blocks, at some recent moment. Anyone may call it; all others need the lock.
   [[nodiscard]] std::size_t count() const noexcept {
     return count_.load(std::memory_order_relaxed);

@@ -68,18 +68,16 @@ class central {
   central(const central&) = delete;
   central& operator=(const central&) = delete;
 
-  /// Requires: called once, first; the pages, `shape` and `rest` live as long as this. `slots` are
-  /// for both stashes. Null `rest`: no empty slab is kept.
-  void place(pages& all_pages, class_index c, const slab_shape& shape, void** slots,
-             std::size_t stash_capacity, std::size_t steady_slabs = SIZE_MAX,
-             empty_slabs_at_rest* rest = nullptr) noexcept {
+  /// Requires: called once, first; the pages, which have slots for both stashes, `shape` and `rest`
+  /// live as long as this. Null `rest`: no empty slab is kept.
+  void place(pages& all_pages, class_index c, const slab_shape& shape, std::size_t stash_capacity,
+             std::size_t steady_slabs = SIZE_MAX, empty_slabs_at_rest* rest = nullptr) noexcept {
     class_ = c;
     pages_ = &all_pages;
     steady_slabs_ = shape.block_size <= page_size ? steady_slabs : SIZE_MAX;
     rest_ = may_be_hollow(shape) ? rest : nullptr;
     shape_ = &shape;
-    for (unsigned side = 0; side != sides; ++side)
-      sides_[side].stash.place(slots + side * stash_capacity, stash_capacity);
+    stash_capacity_ = static_cast<std::uint32_t>(stash_capacity);
   }
 
   /// Effects: takes up to `count` blocks, from one stash or from slabs, and writes them to out[-1],
@@ -126,6 +124,8 @@ class central {
     {
       part& own = sides_[side];
       const std::lock_guard guard(own.mutex);
+      if (!own.stash.is_placed()) [[unlikely]]
+        place_stash(own);
       done = own.stash.give(blocks, count);
       add(own.given, done);
       if (done != count && (done == 0 || left.is_left()))
@@ -272,6 +272,19 @@ class central {
       }
     }
     report(bad, call);
+  }
+
+  /// Effects: what the stashes need to hold `blocks` is in memory. Returns: false when memory was
+  /// refused.
+  [[nodiscard]] bool populate_stashes(std::size_t blocks) noexcept {
+    blocks = std::min<std::size_t>(blocks, stash_capacity_);
+    if (blocks == 0) return true;
+    for (part& p : sides_) {
+      const std::lock_guard guard(p.mutex);
+      if (!p.stash.is_placed()) place_stash(p);
+      if (!p.stash.is_placed() || !pages_->populate_slots(p.stash.at(0), blocks)) return false;
+    }
+    return true;
   }
 
   /// Returns: blocks in the stashes, at some recent moment. Takes no lock.
@@ -719,7 +732,15 @@ class central {
     return true;
   }
 
+  /// Effects: the stash has its slots, unless memory is refused: then its blocks go to their slabs.
+  /// Requires: the lock.
+  ASHLAR_COLD void place_stash(part& p) noexcept {
+    void** const slots = stash_capacity_ != 0 ? pages_->new_slots(stash_capacity_) : nullptr;
+    if (slots != nullptr) p.stash.place(slots, stash_capacity_);
+  }
+
   class_index class_ = 0;
+  std::uint32_t stash_capacity_ = 0;
   pages* pages_ = nullptr;
   const slab_shape* shape_ = nullptr;
   std::size_t steady_slabs_ = SIZE_MAX;

@@ -1,18 +1,14 @@
-// heap/central_set.hpp: the centrals of all classes, and the memory of their stashes.
+// heap/central_set.hpp: the centrals of all classes.
 // Layer: heap.
 //
-//   centrals   | class 1 | class 2 | ... one for each class
-//   stashes    | slots of class 1 | slots of class 2 | ...   one mapping, in memory where used
-//
 // Invariant (audit): for each class, blocks made == free + (taken - given).
-// Thread-safety: each central locks itself; `start` and `release` are called by one thread alone.
+// Thread-safety: each central locks itself; `start` is called by one thread alone.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/address_space.hpp>
@@ -47,27 +43,22 @@ class central_set {
   central_set& operator=(const central_set&) = delete;
 
   /// Effects: each class has its central, whose stashes hold `stash_bytes` each; slabs that are
-  /// made when it has `steady_slabs` are put into memory. Returns: false when memory was refused;
-  /// it may be called again then.
-  [[nodiscard]] bool start(sealable<Space>& space, pages_type& pages, std::size_t stash_bytes,
-                           std::size_t steady_slabs) noexcept {
-    stash_bytes_ = stash_bytes;
+  /// made when it has `steady_slabs` are put into memory. Requires: the pages have started, with
+  /// slots() of as many bytes.
+  void start(pages_type& pages, std::size_t stash_bytes, std::size_t steady_slabs) noexcept {
     empty_slabs_.most = stash_bytes;
-    auto** stash = static_cast<void**>(map_zeros(space, stashes_bytes()));
-    if (stash == nullptr) return false;
-    stashes_ = stash;
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      centrals_[c].place(pages, c, Classes::shape(c), stash, stash_capacity(c), steady_slabs,
+      centrals_[c].place(pages, c, Classes::shape(c), stash_capacity(c, stash_bytes), steady_slabs,
                          &empty_slabs_);
-      stash += central_type::sides * stash_capacity(c);
     }
-    return true;
   }
-
-  /// Effects: the stashes go back to the space. Requires: nobody uses a central any more.
-  void release(sealable<Space>& space) noexcept {
-    if (stashes_ != nullptr) space.release(stashes_, stashes_bytes());
+  /// Returns: how many slots the stashes of all classes need, where they hold `stash_bytes` each.
+  [[nodiscard]] static std::size_t slots(std::size_t stash_bytes) noexcept {
+    std::size_t all = 0;
+    for (std::size_t c = 1; c < Classes::count(); ++c)
+      all += central_type::sides * stash_capacity(static_cast<class_index>(c), stash_bytes);
+    return all;
   }
 
   [[nodiscard]] central_type& operator[](class_index c) noexcept { return centrals_[c]; }
@@ -97,22 +88,12 @@ class central_set {
   }
 
   /// Effects: puts in memory what the stashes need to hold `bytes` of any class.
-  [[nodiscard]] bool populate(sealable<Space>& space, std::size_t bytes) noexcept {
-    std::size_t first = 0;
-    for (std::size_t i = central_type::sides; i < central_type::sides * Classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i / central_type::sides);
-      const std::size_t used = std::min(stash_capacity(c), bytes / Classes::block_size(c));
-      const auto begin = align_down(first * sizeof(void*), page_size);
-      const auto end = align_up((first + used) * sizeof(void*), page_size);
-      if (end != begin && !space.populate(static_cast<char*>(stashes_) + begin, end - begin))
-        return false;
-      first += stash_capacity(c);
+  [[nodiscard]] bool populate(std::size_t bytes) noexcept {
+    for (std::size_t i = 1; i < Classes::count(); ++i) {
+      const auto c = static_cast<class_index>(i);
+      if (!centrals_[c].populate_stashes(bytes / Classes::block_size(c))) return false;
     }
     return true;
-  }
-  /// Returns: bytes of the stashes that are in memory. O(their pages).
-  [[nodiscard]] std::size_t resident_bytes(sealable<Space>& space) noexcept {
-    return stashes_ != nullptr ? space.resident(stashes_, stashes_bytes()) : 0;
   }
 
   /// For a fork.
@@ -144,21 +125,13 @@ class central_set {
   /// not hold can serve any class.
   static constexpr std::size_t stash_blocks_max = 16384;
   static constexpr std::size_t stash_lone_blocks_max = 8;
-  [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {
+  [[nodiscard]] static std::size_t stash_capacity(class_index c, std::size_t stash_bytes) noexcept {
     const std::size_t size = Classes::block_size(c);
     return std::min(size > shared_slab_block_max ? stash_lone_blocks_max : stash_blocks_max,
-                    stash_bytes_ / size);
-  }
-  [[nodiscard]] std::size_t stashes_bytes() const noexcept {
-    std::size_t slots = 0;
-    for (std::size_t c = 1; c < Classes::count(); ++c)
-      slots += central_type::sides * stash_capacity(static_cast<class_index>(c));
-    return align_up(slots * sizeof(void*), page_size);
+                    stash_bytes / size);
   }
 
   central_type centrals_[class_count];
-  void* stashes_ = nullptr;
-  std::size_t stash_bytes_ = 0;
   empty_slabs_at_rest empty_slabs_;
 };
 

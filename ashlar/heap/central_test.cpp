@@ -38,11 +38,12 @@ struct fixture_with {
 
   fixture_with(class_index of_class, std::size_t stash_capacity,
                std::size_t steady_slabs = SIZE_MAX, std::size_t resting_bytes = 0)
-      : size_class(of_class), stashes(central_type::sides * stash_capacity + 1) {
-    EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
+      : size_class(of_class) {
+    EXPECT_TRUE(
+        heap->start(standard_classes.bit_words_per_page, central_type::sides * stash_capacity));
     at_rest.most = resting_bytes;
-    one.place(*heap, of_class, standard_classes.shapes[of_class], stashes.data(), stash_capacity,
-              steady_slabs, &at_rest);
+    one.place(*heap, of_class, standard_classes.shapes[of_class], stash_capacity, steady_slabs,
+              &at_rest);
   }
 
   /// Returns: the blocks in the order in which a cache would hand them out.
@@ -90,7 +91,6 @@ struct fixture_with {
   sealable<test_space> space;
   std::unique_ptr<page_heap<test_space, Mutex>> heap =
       std::make_unique<page_heap<test_space, Mutex>>(space);
-  std::vector<void*> stashes;
   empty_slabs_at_rest at_rest;
   central_type one;
 };
@@ -273,6 +273,19 @@ TEST(Central, WhatTheStashCannotHoldGoesToTheSlabs) {
   EXPECT_EQ(stashed.size(), 64u);
   EXPECT_EQ(std::set<void*>(stashed.begin(), stashed.end()),
             std::set<void*>(blocks.begin(), blocks.begin() + 64));
+}
+
+TEST(Central, AStashTakesMemoryWithItsFirstUse) {
+  fixture f(9, 1000);
+  const std::vector<void*> blocks = f.take(100);
+  f.space.refuse_memory(true);
+  f.give(blocks);
+  EXPECT_EQ(f.one.stashed(), 0u) << "they are in their slab";
+  f.audit(0);
+  f.space.refuse_memory(false);
+  f.give(f.take(100));
+  EXPECT_EQ(f.one.stashed(), 100u);
+  f.audit(0);
 }
 
 TEST(Central, AShortBatchComesBeforeANewSlab) {

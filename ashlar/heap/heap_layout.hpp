@@ -87,7 +87,7 @@ struct heap_layout {
         .key_secret = ASHLAR_PART(Heap, pages_.keys_.secret_),
         .keys_in_use = ASHLAR_PART(Heap, pages_.keys_.in_use_),
         .centrals = ASHLAR_PART(Heap, centrals_.centrals_),
-        .stashes = ASHLAR_PART(Heap, centrals_.stashes_),
+        .stashes = ASHLAR_PART(Heap, pages_.slots_.entries_),
         .caches_owned = ASHLAR_PART(Heap, caches_.owned_),
         .caches_spare = ASHLAR_PART(Heap, caches_.spare_),
     };

@@ -21,7 +21,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
+#include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/size_class.hpp>
@@ -29,6 +31,7 @@
 #include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/block_tables.hpp>
 #include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/grown_table.hpp>
 #include <ashlar/heap/heap_keys.hpp>
 #include <ashlar/heap/large_blocks.hpp>
 #include <ashlar/heap/page_range.hpp>
@@ -64,10 +67,16 @@ class page_heap : public large_blocks<Space, Mutex> {
   [[nodiscard]] const char* name() const noexcept { return name_; }
 
   /// Effects: reserves the first range; in every range there is room for so many words of bitmaps a
-  /// page. Returns: false when the system refuses. Requires: called until it succeeds, before any
-  /// other function but set_policy and set_name.
-  [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
+  /// page. Reserves so many slots for stashes. Returns: false when the system refuses. Requires:
+  /// called until it succeeds, before any other function but set_policy and set_name.
+  [[nodiscard]] bool start(std::size_t bit_words_per_page, std::size_t slots = 0) noexcept {
     const std::lock_guard guard(mutex_);
+    if (slots != 0 && slots_max_ == 0) {
+      void* const addresses = space_.reserve_zeros(slot_bytes(slots));
+      if (addresses == nullptr) return false;
+      slots_.place(addresses, ground::reserved);
+      slots_max_ = slots;
+    }
     if (!runs_.ranges().start(bit_words_per_page)) return false;
     keys_.place(draw_secret());
     return true;
@@ -75,7 +84,26 @@ class page_heap : public large_blocks<Space, Mutex> {
 
   /// Effects: gives everything back to the space. Requires: nobody uses the heap any more, nor ever
   /// will.
-  void release_all() noexcept { runs_.ranges().release_all(); }
+  void release_all() noexcept {
+    runs_.ranges().release_all();
+    if (slots_max_ != 0) space_.release(slots_.entries(), slot_bytes(slots_max_));
+  }
+
+  /// Returns: `count` slots for a stash, of those that were reserved; null when memory was refused.
+  /// They become memory now, since a system may limit what it promises, or what a process may write
+  /// to: few programs use all stashes.
+  [[nodiscard]] void** new_slots(std::size_t count) noexcept {
+    const std::lock_guard guard(mutex_);
+    if (!slots_.ensure(space_, slots_used_ + count, slots_max_)) return nullptr;
+    return slots_.entries() + std::exchange(slots_used_, slots_used_ + count);
+  }
+  /// Effects: the first `count` of a stash's slots are in memory. Returns: false when memory was
+  /// refused.
+  [[nodiscard]] bool populate_slots(void** slots, std::size_t count) noexcept {
+    const std::uintptr_t begin = align_down(number_of(slots), page_size);
+    const std::uintptr_t end = align_up(number_of(slots + count), page_size);
+    return space_.populate(reinterpret_cast<void*>(begin), end - begin);
+  }
 
   /// Returns: what a cache needs to find a block's class and mark by itself. Requires: started.
   [[nodiscard]] const block_tables& first_tables() const noexcept {
@@ -299,6 +327,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     page_heap_stats s{base::stats_};
     s.closes_refused = closes_refused_;
     s.reserved_bytes = runs_.ranges().reserved_bytes();
+    s.table_bytes = space_.resident(slots_.entries(), slots_.committed_bytes());
     for (std::uint32_t i = 0; i < runs_.ranges().count(); ++i)
       s.table_bytes += runs_.ranges()[i].resident_table_bytes(space_);
     const typename base::page_counts counts = this->counts();
@@ -391,7 +420,13 @@ class page_heap : public large_blocks<Space, Mutex> {
     return ((tables.origin ^ (std::uint64_t{tables.marks} << 20)) * 0x9e37'79b9'7f4a'7c15u) | 1u;
   }
 
+  [[nodiscard]] static constexpr std::size_t slot_bytes(std::size_t slots) noexcept {
+    return align_up(slots * sizeof(void*), page_size);
+  }
+
   heap_keys keys_;
+  grown_table<void*> slots_;  ///< of stashes, in the order of their first uses
+  std::size_t slots_used_ = 0, slots_max_ = 0;
   std::size_t closed_ = 0;      ///< slabs with a closed page behind them
   std::size_t closed_max_ = 0;  ///< the most of them
   std::uint64_t closes_refused_ = 0;

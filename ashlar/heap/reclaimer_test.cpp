@@ -20,7 +20,7 @@ struct clock_at {
 /// A heap without blocks, so that a look is at its end at once.
 struct reclaimer_of_a_heap {
   reclaimer_of_a_heap() {
-    EXPECT_TRUE(pages.start(standard_classes.bit_words_per_page));
+    EXPECT_TRUE(pages.start(standard_classes.bit_words_per_page, centrals::slots(much)));
     set_delay(1000);
   }
   void set_delay(std::int64_t ms) { pages.set_policy({.delay_ms = ms, .keep_bytes = 0}); }
@@ -154,7 +154,7 @@ TEST_F(Reclaimer, NothingIsNotSortedBack) {
 // ---- the end of a thread -----------------------------------------------------------------------
 
 TEST_F(Reclaimer, AnOwnerThatEndsPaysWithWhatItMoved) {
-  ASSERT_TRUE(h_->all.start(h_->space, h_->pages, much, SIZE_MAX));
+  h_->all.start(h_->pages, much, SIZE_MAX);
   auto& central = h_->all[standard::class_for(64, 1)];
   constexpr std::size_t count = much / 64;
   std::vector<void*> blocks(count);
@@ -175,7 +175,6 @@ TEST_F(Reclaimer, AnOwnerThatEndsPaysWithWhatItMoved) {
   h_->bounds.settle_bytes_min = much;
   h_->r.at_end(count);
   EXPECT_EQ(central.stashed(), 0u);
-  h_->all.release(h_->space);
   h_->pages.release_all();
 }
 

@@ -158,9 +158,11 @@ class shared_heap {
     const std::lock_guard guard(start_mutex_);
     if (started_.load(std::memory_order_relaxed)) return true;
     if constexpr (requires { classes::load(); }) classes::load();
-    if (!pages_.start(classes::table().bit_words_per_page)) return false;
+    if (!pages_.start(classes::table().bit_words_per_page,
+                      centrals_type::slots(bounds_.stash_bytes)))
+      return false;
     caches_bytes_.store(bounds_.caches_total(space_.processors()), std::memory_order_relaxed);
-    if (!centrals_.start(space_, pages_, bounds_.stash_bytes, bounds_.steady_slabs)) return false;
+    centrals_.start(pages_, bounds_.stash_bytes, bounds_.steady_slabs);
     started_.store(true, std::memory_order_release);
     return true;
   }
@@ -398,14 +400,11 @@ class shared_heap {
   [[nodiscard]] bool prefault_pages(std::size_t bytes) noexcept {
     if (bytes > PTRDIFF_MAX) return false;
     const std::size_t pages = divide_up(bytes, page_size);
-    return pages == 0 || (pages_.prefault(pages) && centrals_.populate(space_, bytes));
+    return pages == 0 || (pages_.prefault(pages) && centrals_.populate(bytes));
   }
 
   /// Effects: gives all memory back to the space. Requires: nobody uses the heap any more.
-  void release_all() noexcept {
-    centrals_.release(space_);
-    pages_.release_all();
-  }
+  void release_all() noexcept { pages_.release_all(); }
 
   /// Effects: `out` has the figures of the heap; `caches` are all there are.
   template <class Caches>
@@ -416,8 +415,7 @@ class shared_heap {
     const page_heap_stats pages = pages_.stats();
     collect_pages(out, pages, held_, counting_);
     out.total.limit_refusals = refusals_.load(std::memory_order_relaxed);
-    out.total.metadata_bytes =
-        pages.table_bytes + centrals_.resident_bytes(space_) + caches.resident_bytes(space_);
+    out.total.metadata_bytes = pages.table_bytes + caches.resident_bytes(space_);
   }
 
   /// A fault naming `call`: no live block starts at `block`.

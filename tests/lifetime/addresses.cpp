@@ -247,8 +247,9 @@ MODE(take_what_there_is) {
   return 0;
 }
 
-/// Returns: the wait status of this program in `mode` with `bytes` of addresses; killed when it hangs.
-int run_with(std::size_t bytes, char* mode, bool with_heap) {
+/// Returns: the wait status of this program in `mode` with `bytes` of addresses, or of data; killed when it hangs.
+int run_with(std::size_t bytes, char* mode, bool with_heap,
+             __rlimit_resource resource = RLIMIT_AS) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -257,7 +258,7 @@ int run_with(std::size_t bytes, char* mode, bool with_heap) {
     char program[] = "/proc/self/exe";
     char* const again[] = {program, mode, nullptr};
     const rlimit limit = {bytes, bytes};
-    ::setrlimit(RLIMIT_AS, &limit);
+    ::setrlimit(resource, &limit);
     ::execv(program, again);
     ::_exit(127);
   }
@@ -289,6 +290,20 @@ MODE(small_starts) {
     REQUIRE(ran || kibibytes < 32'000);
   }
   REQUIRE(done > 0);
+  return 0;
+}
+
+// What no block needs yet is no data: not the stashes, which could take 11 MiB.
+MODE(use_a_little) {
+  hoard all;
+  REQUIRE(all.fill(100, 3 * mebibyte) >= 3 * mebibyte);
+  all.drop();
+  return 0;
+}
+MODE(small_data_starts) {
+  char mode[] = "use_a_little";
+  const int status = run_with(10 * mebibyte, mode, true, RLIMIT_DATA);
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   return 0;
 }
 
