@@ -156,6 +156,15 @@ TEST_F(Memory, IsTheFirstLineOfLeaksToo) {
   }
 }
 
+// Where Python asks malloc, however it was told to, there is nothing to say.
+TEST_F(Memory, OfPythonSaysWhatShowsItsObjects) {
+  const std::string python = path("python3.11");
+  std::filesystem::copy_file(program, python);
+  has(finish(start({"record", "--", python, "mapped"})).err,
+      "PYTHONMALLOC=malloc in the environment");
+  lacks(finish(start({"record", "--", python, "freed"})).err, "PYTHONMALLOC");
+}
+
 TEST_F(Memory, IsBesideWhatTheControlGroupMayHave) {
   const limited_group group(512 * mib);
   if (!group.exists()) GTEST_SKIP() << "no control group can be made here";

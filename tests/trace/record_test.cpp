@@ -681,21 +681,6 @@ TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadThatLoadsALibrary) {
   EXPECT_EQ(files().size(), 102u);
 }
 
-TEST_F(Record, APythonProgramIsToldWhatShowsItsObjects) {
-  fs::copy_file(calls, path("python3.11"));
-  const std::string hint =
-      "python3.11 serves small objects from pools of its own; with PYTHONMALLOC";
-  for (const char* const program : {"./python3.11", calls.c_str()}) {
-    done({"record", "--no-stacks", "--", program, "calls"});
-    EXPECT_EQ(said("err").find(hint) != std::string::npos, program != calls) << said("err");
-  }
-  done({"record", "--no-stacks", "--", "env", "PYTHONMALLOC=malloc", "./python3.11", "calls"});
-  lacks(said("err"), hint);
-  environment_ = {{"PYTHONMALLOC", "malloc"}};
-  done({"record", "--no-stacks", "--", "./python3.11", "calls"});
-  lacks(said("err"), hint);
-}
-
 TEST_F(Record, AShellsProgramsAreRecordedToo) {
   done({"record", "-o", "run.atrace", "--", "/bin/sh", "-c",
         calls + " calls; " + calls + " calls; true"});

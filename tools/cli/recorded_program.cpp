@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -32,26 +31,6 @@
 #include "tools/trace/spool.hpp"
 
 namespace ashlar::cli {
-
-namespace {
-
-// Python asks malloc for large objects only, unless this variable says otherwise.
-void tell_of_python(trace::recorder& recorder, std::uint32_t pid) {
-  if (std::getenv("PYTHONMALLOC") != nullptr) return;
-  for (const trace::process_history& history : recorder.histories()) {
-    const bool is_set_by_env = std::ranges::any_of(history.images, [](const auto& image) {
-      return image.arguments.find("PYTHONMALLOC=") != std::string::npos;
-    });
-    const std::string name = std::filesystem::path(history.images.back().path).filename().string();
-    if (history.pid == pid && !is_set_by_env && name.starts_with("python"))
-      fmt::print(stderr,
-                 "ashlar: {} serves small objects from pools of its own; with PYTHONMALLOC=malloc "
-                 "in the environment, the recording has each object\n",
-                 printable(name));
-  }
-}
-
-}  // namespace
 
 recorded_program::recorded_program(std::vector<std::string> command, std::string on)
     : command_(std::move(command)),
@@ -94,7 +73,6 @@ measure::child_outcome recorded_program::run(trace::recorder& recorder,
   begin_with(outcome.pid);
   try {
     drain.finish();
-    tell_of_python(recorder, static_cast<std::uint32_t>(outcome.pid));
   } catch (const std::exception& error) {
     failure_ = error.what();
   }

@@ -24,7 +24,8 @@ struct runtime {
 constexpr std::array runtimes{
     runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block"},
     runtime{"python",
-            "PYTHONMALLOC=malloc in the environment makes python ask malloc for each object"},
+            "PYTHONMALLOC=malloc in the environment makes python ask malloc for each object; from "
+            "3.12 on, PYTHONPERFSUPPORT=1 names the script's functions"},
     runtime{"node",
             "V8 has its own heap: node --heap-prof names its holders, --max-old-space-size=MIB "
             "limits it"},
