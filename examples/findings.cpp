@@ -44,7 +44,7 @@ std::size_t untouched() {
 
 std::size_t reused(const std::set<std::string, std::less<>>& known) {
   std::size_t found = 0;
-  // snippet temporary standard
+  // snippet short_lived standard
   std::string key;  // outside of the loop: it keeps its memory from row to row
   for (const row& r : rows) {
     key.assign(r.table).append(".").append(r.name);
@@ -56,7 +56,7 @@ std::size_t reused(const std::set<std::string, std::less<>>& known) {
 
 std::size_t in_scratch_memory(const std::set<std::string, std::less<>>& known) {
   std::size_t found = 0;
-  // snippet temporary ashlar
+  // snippet short_lived ashlar
   static constinit ashlar::static_arena<64 * 1024> scratch;  // no heap; one thread
   for (const row& r : rows) {
     const ashlar::arena_scope scope(scratch);  // its end takes back what the row allocated

@@ -128,7 +128,7 @@ PROGRAM(json_in_arena) {
 
 }  // namespace json_in_arena
 
-// large_buffers: Large blocks that are used: an image, a file that is read whole, a vector that doubles, a ring of buffers, and a temporary copy that is given back at once.
+// large_buffers: Large blocks that are used: an image, a file that is read whole, a vector that doubles, a ring of buffers, and a short-lived copy that is given back at once.
 namespace large_buffers {
 static long blurred(const std::vector<unsigned char>& image, std::size_t width) {
   std::vector<unsigned char> copy(image.size());

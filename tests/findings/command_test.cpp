@@ -125,7 +125,7 @@ TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   const json found = json::parse(said("found.json"))["findings"];
   ASSERT_EQ(found["findings"].size(), 3u);
   const json& first = found["findings"][0];
-  EXPECT_EQ(first["kind"], "temporary");
+  EXPECT_EQ(first["kind"], "short_lived");
   EXPECT_EQ(first["sure"], "seen");
   EXPECT_EQ(first["allocations_saved"], 29'999);
   EXPECT_EQ(first["site"]["function"], "several_index::several_index");

@@ -193,7 +193,8 @@ PROGRAM(order_book) {
     const int price = 1000 + static_cast<int>(random() % 200);
     book.emplace(price, order{i, 10});  // planted: nodes
     if (book.size() > 500) book.erase(std::next(book.begin(), static_cast<long>(random() % 20)));
-    char* const event = static_cast<char*>(std::malloc(48 + random() % 16));  // planted: temporary
+    char* const event =
+        static_cast<char*>(std::malloc(48 + random() % 16));  // planted: short_lived
     if (event == nullptr) std::abort();
     std::snprintf(event, 48, "order %d at %d", i, price);
     std::memcpy(last, event, 48);
@@ -317,7 +318,7 @@ struct summing : visitor {
 };
 
 static std::unique_ptr<visitor> visitor_for(int kind) {
-  return std::make_unique<summing>(kind);  // planted: temporary
+  return std::make_unique<summing>(kind);  // planted: short_lived
 }
 
 PROGRAM(visitor_objects) {

@@ -249,7 +249,7 @@ struct cell {
 };
 
 static unsigned look_up(const char* name, unsigned row) {
-  char* const key = got(malloc(64)); /* planted: temporary */
+  char* const key = got(malloc(64)); /* planted: short_lived */
   const int n = snprintf(key, 64, "%s:%u", name, row);
   unsigned sum = 0;
   for (int i = 0; i < n; ++i) sum = sum * 33 + (unsigned char)key[i];
@@ -296,9 +296,9 @@ PROGRAM(slack_records) {
   printf("%d\n", all->text[0]);
 }
 
-// temporary_buffer: A checksum that works in a buffer of its own.
+// short_lived_buffer: A checksum that works in a buffer of its own.
 static unsigned checksum(const char* text, size_t length) {
-  char* const copy = malloc(length + 1); /* planted: temporary */
+  char* const copy = malloc(length + 1); /* planted: short_lived */
   unsigned sum = 0;
   if (copy == NULL) abort();
   memcpy(copy, text, length + 1);
@@ -307,14 +307,14 @@ static unsigned checksum(const char* text, size_t length) {
   return sum;
 }
 
-PROGRAM(temporary_buffer) {
+PROGRAM(short_lived_buffer) {
   static const char line[] = "a line of text that is summed up again and again";
   unsigned all = 0;
   for (size_t i = 0; i < 30000; ++i) all += checksum(line, i % (sizeof line - 1));
   printf("%u\n", all);
 }
 
-// temporary_wrapped: Memory from a function that ends the program where there is none, as many C programs have.
+// short_lived_wrapped: Memory from a function that ends the program where there is none, as many C programs have.
 static void* __attribute__((noinline)) xmalloc(size_t n) {
   void* const p = got(malloc(n));
   return p;
@@ -329,14 +329,14 @@ struct entry {
 };
 
 static size_t compare(const char* name, const struct entry* with) {
-  char* const lower = xstrdup(name); /* planted: temporary */
+  char* const lower = xstrdup(name); /* planted: short_lived */
   for (char* c = lower; *c != 0; ++c) *c = (char)(*c | 0x20);
   const size_t same = strcmp(lower, with->name) == 0;
   free(lower);
   return same;
 }
 
-PROGRAM(temporary_wrapped) {
+PROGRAM(short_lived_wrapped) {
   struct entry* all = NULL;
   size_t same = 0;
   char name[64];

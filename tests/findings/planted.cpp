@@ -360,7 +360,7 @@ PROGRAM(several_index) {
     token* const all = tokens_of(document);
     for (const token* t = all; t != nullptr; t = t->next) {
       const std::string key =
-          "the postings of word " + std::to_string(t->word);  // planted: temporary
+          "the postings of word " + std::to_string(t->word);  // planted: short_lived
       index.find(key)->second.push_back(document);            // planted: growth
     }
     for (token* t = all; t != nullptr;) {
@@ -435,12 +435,12 @@ PROGRAM(slack_text) {
   std::printf("%zu\n", all.size());
 }
 
-// temporary_far: A buffer for each round, during which the round makes a few more that it keeps.
-PROGRAM(temporary_far) {
+// short_lived_far: A buffer for each round, during which the round makes a few more that it keeps.
+PROGRAM(short_lived_far) {
   std::vector<std::string> kept;
   kept.reserve(30'000);
   for (int round = 0; round < 3000; ++round) {
-    const auto buffer = std::make_unique<char[]>(2000 + round % 7);  // missed: temporary
+    const auto buffer = std::make_unique<char[]>(2000 + round % 7);  // missed: short_lived
     for (int k = 0; k < 8; ++k)
       kept.emplace_back(static_cast<std::size_t>(20 + (round + k) % 40), 'x');
     buffer[0] = kept.back()[0];
@@ -450,27 +450,27 @@ PROGRAM(temporary_far) {
   std::_Exit(0);
 }
 
-// temporary_key: Counts words by a key that is put together anew for each.
-PROGRAM(temporary_key) {
+// short_lived_key: Counts words by a key that is put together anew for each.
+PROGRAM(short_lived_key) {
   std::unordered_map<std::string, int> counts;
   counts["the table of all the words/number 0"] = 0;
   long found = 0;
   for (int i = 0; i < 20'000; ++i) {
-    std::string key = "the table of all the words";  // planted: temporary
-    key += "/number " + std::to_string(i % 10);      // planted: temporary
+    std::string key = "the table of all the words";  // planted: short_lived
+    key += "/number " + std::to_string(i % 10);      // planted: short_lived
     found += static_cast<long>(counts.count(key));
   }
   std::printf("%ld\n", found);
 }
 
-// temporary_stream: A stream for each record, only to put a few numbers together.
-PROGRAM(temporary_stream) {
+// short_lived_stream: A stream for each record, only to put a few numbers together.
+PROGRAM(short_lived_stream) {
   std::size_t all = 0;
   for (int i = 0; i < 4000; ++i) {
     std::ostringstream line;
     line << "a record of some length, number " << i << ", and its square "
-         << i * i;             // planted: temporary
-    all += line.str().size();  // planted: temporary
+         << i * i;             // planted: short_lived
+    all += line.str().size();  // planted: short_lived
   }
   std::printf("%zu\n", all);
 }

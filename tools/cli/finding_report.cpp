@@ -58,7 +58,7 @@ std::string evidence_of(const finding& f) {
       return fmt::format("{} took the place of a smaller one. {} grew, in {:.1f} steps{}.", part,
                          counted(f.chains, "block"), ratio(f.fitting, f.chains),
                          f.chains == 1 ? "" : " each on average");
-    case finding_kind::temporary:
+    case finding_kind::short_lived:
       return fmt::format(
           "{} were freed by their thread before it had called the allocator {} times more. {}",
           part, findings::near_calls, at_once);

@@ -12,18 +12,18 @@
 namespace ashlar::findings {
 
 enum class finding_kind : std::uint8_t {
-  leak,       ///< what the site holds rises all through the run, and nearly nothing is ever freed
-  rising,     ///< the same, but blocks go, if only at the end
-  growth,     ///< a block is outgrown again and again: nothing said how large it would become
-  temporary,  ///< made and freed within a few calls
-  handoff,    ///< one thread makes the blocks, another frees them
-  together,   ///< many blocks die at once
-  nodes,      ///< a container has a small block for each element
-  pool,       ///< many blocks of one size come and go
-  hot_loop,   ///< very many blocks, of which hardly one lives at a time
-  slack,      ///< a little more than a block size of the heap holds
-  untouched,  ///< large blocks, most of which nobody ever touches
-  pins,       ///< few blocks that keep many pages
+  leak,         ///< what the site holds rises all through the run, and nearly nothing is ever freed
+  rising,       ///< the same, but blocks go, if only at the end
+  growth,       ///< a block is outgrown again and again: nothing said how large it would become
+  short_lived,  ///< made and freed within a few calls
+  handoff,      ///< one thread makes the blocks, another frees them
+  together,     ///< many blocks die at once
+  nodes,        ///< a container has a small block for each element
+  pool,         ///< many blocks of one size come and go
+  hot_loop,     ///< very many blocks, of which hardly one lives at a time
+  slack,        ///< a little more than a block size of the heap holds
+  untouched,    ///< large blocks, most of which nobody ever touches
+  pins,         ///< few blocks that keep many pages
 };
 inline constexpr std::size_t finding_kinds = 12;
 

@@ -29,7 +29,7 @@ constexpr words_of_kind all_words[] = {
      "Say the size before the first element: reserve(), or one block of the final size. Where "
      "nobody "
      "knows the size, double the block in each step."},
-    {"temporary", "temporary", "Blocks that live for a moment",
+    {"short_lived", "short_lived", "Blocks that live for a moment",
      "Keep one object outside of the loop and use it again. A string or a vector keeps its memory "
      "when it is cleared or assigned. A buffer of bounded size can be a local array."},
     {"handoff", "handoff", "Blocks that one thread makes and another frees",
@@ -45,7 +45,7 @@ constexpr words_of_kind all_words[] = {
     {"pool", "pool", "Many blocks of one size",
      "Give the type a pool of its own. A block is then a step in a list, and the objects lie side "
      "by side."},
-    {"hot_loop", "temporary", "An allocation in a hot loop",
+    {"hot_loop", "short_lived", "An allocation in a hot loop",
      "Few of these blocks live at once. Make as many before the loop, and use them again."},
     {"slack", "slack", "Blocks that are a little too large",
      "Make them smaller by as much as is said here. Often a header or an ending zero was added to "
@@ -80,12 +80,12 @@ constexpr words_of_language other_words[] = {
      "Say the size before the first element: with_capacity(), or reserve()."},
     {finding_kind::growth, language::python,
      "Let it have its size at once: a comprehension, join(), or [None] * n."},
-    {finding_kind::temporary, language::c,
+    {finding_kind::short_lived, language::c,
      "Keep one buffer outside of the loop and use it again. One of bounded size can be a local "
      "array."},
-    {finding_kind::temporary, language::rust,
+    {finding_kind::short_lived, language::rust,
      "Keep one String or Vec outside of the loop, and clear() it: it keeps its memory."},
-    {finding_kind::temporary, language::python,
+    {finding_kind::short_lived, language::python,
      "Keep one object outside of the loop. A memoryview has a part of a buffer without a copy."},
 };
 

@@ -92,10 +92,10 @@ std::optional<finding> growth(const site& at, const site_history& h) {
   return f;
 }
 
-std::optional<finding> temporary(const site& at, const site_history& h) {
-  if (!is_percent_of(h.temporary, fitting, h.births)) return std::nullopt;
-  finding f = begun(finding_kind::temporary, at, h);
-  f.fitting = h.temporary;
+std::optional<finding> short_lived(const site& at, const site_history& h) {
+  if (!is_percent_of(h.short_lived, fitting, h.births)) return std::nullopt;
+  finding f = begun(finding_kind::short_lived, at, h);
+  f.fitting = h.short_lived;
   f.allocations_saved = less(h.births, h.most_live);
   return f;
 }
@@ -179,7 +179,7 @@ std::optional<finding> untouched(const site& at, const site_history& h, const ru
 // What describes a site best comes first: blocks that are outgrown die near, too, and blocks that
 // die together come and go.
 constexpr std::optional<finding> (*exclusive_rules[])(const site&, const site_history&) = {
-    growth, temporary, handoff, together, pool, hot_loop};
+    growth, short_lived, handoff, together, pool, hot_loop};
 
 std::optional<finding> exclusive(const site& at, const site_history& h) {
   std::optional<finding> found;
@@ -195,7 +195,7 @@ using finding_key = std::tuple<finding_kind, std::string, std::string, std::uint
 finding_key key_of(const finding& f) {
   const trace::named_call& owner = f.calls[f.owner];
   const std::uint64_t size = f.kind == finding_kind::slack ? f.block_bytes : 0;
-  if (f.kind != finding_kind::temporary && f.kind != finding_kind::hot_loop)
+  if (f.kind != finding_kind::short_lived && f.kind != finding_kind::hot_loop)
     return {f.kind, owner.text(), {}, size};
   const bool has_caller = f.owner + 1 < f.calls.size();
   return {f.kind, std::string(function_of(owner)),

@@ -11,7 +11,7 @@ namespace {
 
 using test::run;
 
-// The kinds that were found, the best first, and their sites: "growth:f temporary:g ".
+// The kinds that were found, the best first, and their sites: "growth:f short_lived:g ".
 std::string kinds_of(const findings_of_run& found) {
   std::string kinds;
   for (const finding& f : found.list)
@@ -38,7 +38,7 @@ TEST_F(FindingRules, ABlockThatIsFreedAtOnceIsTemporary) {
     r_.drop(a);
     r_.drop(b);
   }
-  const findings_of_run found = expect("temporary:f in program temporary:g in program ");
+  const findings_of_run found = expect("short_lived:f in program short_lived:g in program ");
   EXPECT_EQ(found.list[0].fitting, 2000u);
   EXPECT_EQ(found.list[0].most_live, 1u);
   EXPECT_EQ(found.list[0].allocations_saved, 1999u);
@@ -53,7 +53,7 @@ TEST_F(FindingRules, ATemporaryThatGrowsOnceIsTemporary) {
     r_.drop(number);
     r_.drop(text);
   }
-  EXPECT_EQ(kinds_of(r_), "temporary:f in program ");
+  EXPECT_EQ(kinds_of(r_), "short_lived:f in program ");
 }
 
 TEST_F(FindingRules, ABlockThatLivesLongerIsNot) {
@@ -412,7 +412,7 @@ TEST_F(FindingRules, WhatSavesAddressesOnlyIsLast) {
   const auto reserve = r_.make("reserve", 400 * mebibyte);
   for (int i = 0; i < 1500; ++i) r_.drop(r_.make("few", 100));
   r_.look(reserve, 400 * mebibyte);
-  EXPECT_EQ(kinds_of(r_), "temporary:few in program untouched:reserve in program ");
+  EXPECT_EQ(kinds_of(r_), "short_lived:few in program untouched:reserve in program ");
 }
 
 TEST_F(FindingRules, TheBestIsFirst) {
@@ -420,7 +420,7 @@ TEST_F(FindingRules, TheBestIsFirst) {
   for (int i = 0; i < 5000; ++i) r_.drop(r_.make("many", 100));
   for (int i = 0; i < 500; ++i) static_cast<void>(r_.make("buffer", 4096 + 16));
   EXPECT_EQ(kinds_of(r_),
-            "slack:buffer in program temporary:many in program temporary:few in program ");
+            "slack:buffer in program short_lived:many in program short_lived:few in program ");
 }
 
 TEST_F(FindingRules, OneLineWithSeveralSitesIsOneFinding) {
@@ -428,7 +428,7 @@ TEST_F(FindingRules, OneLineWithSeveralSitesIsOneFinding) {
     r_.drop(r_.make("std::to_string(int)|f", 100));
     r_.drop(r_.make("std::operator+(char const*)|f", 100));
   }
-  const findings_of_run found = expect("temporary:f in program ");
+  const findings_of_run found = expect("short_lived:f in program ");
   EXPECT_EQ(found.list[0].allocations, 4000u);
   EXPECT_EQ(found.list[0].allocations_saved, 3998u);
 }
@@ -438,7 +438,7 @@ TEST_F(FindingRules, AHelperWithSeveralUsesIsJudgedByItsCallers) {
     r_.drop(r_.make("helper", 100 + i % 50, 1, "brief"));
     static_cast<void>(r_.make("helper", 100 + i % 50, 1, "keeper"));
   }
-  const findings_of_run found = expect("temporary:brief in program ");
+  const findings_of_run found = expect("short_lived:brief in program ");
   EXPECT_EQ(found.list[0].through, "helper");
   EXPECT_EQ(found.list[0].allocations, 3000u);
 }

@@ -149,7 +149,7 @@ void site_histories::death(const trace::step& s) {
     ++of.history.handed_over;
     return;
   }
-  if (by.calls - dead.call <= near_calls) ++of.history.temporary;
+  if (by.calls - dead.call <= near_calls) ++of.history.short_lived;
   count_copy(by, s, dead, of);
 }
 

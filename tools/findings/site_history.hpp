@@ -61,8 +61,8 @@ struct block_size {
 
 /// Bytes of one piece that an arena or a growing pool takes from the heap, in all estimates.
 inline constexpr std::uint64_t chunk_bytes = 64 * 1024;
-/// A block is temporary if its thread frees it before it called the allocator so often again. (In
-/// `ashlar report --text` by the very next call: there it is a count, and here a loop that may be changed.)
+/// A block is short-lived if its thread frees it before it called the allocator so often again. (A
+/// temporary is freed by the very next call: that is a count, and this a loop that may be changed.)
 inline constexpr std::uint64_t near_calls = 4;
 /// Blocks die together if so many at least were there, and ...
 inline constexpr std::uint64_t least_burst = 64;
@@ -95,7 +95,7 @@ struct site_history {
   std::uint64_t most_live = 0;
   std::uint64_t blocks_at_peak = 0;
   std::uint64_t bytes_at_peak = 0;
-  std::uint64_t temporary = 0;    ///< births whose block died near, in its thread
+  std::uint64_t short_lived = 0;  ///< births whose block died near, in its thread
   std::uint64_t handed_over = 0;  ///< births whose block another thread freed
   // A larger block that came in the place of one: by realloc, or the new one came, and the old one
   // was freed.
