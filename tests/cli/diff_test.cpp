@@ -202,7 +202,7 @@ TEST_F(Diff, WhatGrewIsForOtherReadersToo) {
     return command(options).out;
   };
   const std::string within = said_of({"--for=github"});
-  EXPECT_TRUE(within.starts_with("::notice title=ashlar growth::4.9 KiB at the peak more, "))
+  EXPECT_TRUE(within.starts_with("::notice title=ashlar increase::4.9 KiB at the peak more, "))
       << within;
   EXPECT_EQ(std::count(within.begin(), within.end(), '\n'), 2) << "what shrank is none: " << within;
   const std::string one = said_of({"--for=github", "--rows=1"});
@@ -212,7 +212,7 @@ TEST_F(Diff, WhatGrewIsForOtherReadersToo) {
   has(said_of({"--for=junit", "--fail-above=0"}), R"(tests="2" failures="2")");
   const auto log = nlohmann::json::parse(said_of({"--for=sarif"}));
   EXPECT_EQ(log.at("runs")[0].at("results").size(), 2u) << log;
-  EXPECT_EQ(log.at("runs")[0].at("results")[0].at("ruleId"), "growth");
+  EXPECT_EQ(log.at("runs")[0].at("results")[0].at("ruleId"), "increase");
   has(command({"diff", "--for=junit", "a.atrace", "a.atrace"}).out, R"(tests="1" failures="0")");
 }
 

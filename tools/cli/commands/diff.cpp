@@ -125,14 +125,14 @@ std::vector<result> results_of(const difference_report& report, const diff_optio
     if (results.size() == options.rows) break;
     if (!site.grew(by.figure) || site.calls.empty()) continue;
     const report::call_site from = site_for(site.calls);
-    result one{"growth", excess.empty() ? "note" : "error", {}, from.source};
+    result one{"increase", excess.empty() ? "note" : "error", {}, from.source};
     one.message = fmt::format(
         "{} {} more, {} before and {} now, asked for by {}", by.format(site.change(by.figure)),
         by.label, by.format(site.before.*by.figure), by.format(site.after.*by.figure), from.name);
     if (!excess.empty()) one.message += "; " + excess;
     results.push_back(std::move(one));
   }
-  if (results.empty() && !excess.empty()) results.push_back({"growth", "error", excess, {}});
+  if (results.empty() && !excess.empty()) results.push_back({"increase", "error", excess, {}});
   return results;
 }
 
