@@ -6,7 +6,7 @@
 
 namespace {
 
-// At most 100 sensors, and not one call of a heap: the nodes are in this object.
+// Room for 100 sensors, and not one call of a heap: the nodes are in this object.
 constinit ashlar::static_pool_for<std::map<int, double>, 100> sensor_nodes;
 
 struct message {
