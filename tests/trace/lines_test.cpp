@@ -250,7 +250,10 @@ TEST_F(Leaks, EachPlantedLeakIsListedWithItsLineTheLargestFirst) {
   const std::string text = said("err");
   has(text, "4.9 KiB in 1 block unreachable, of 1 in all\n");
   has(text, line_of("deep") + "\n");
+  lacks(text, "      _start in ");
   EXPECT_EQ(files(), words{"leaks.json"}) << "the trace is gone";
+  leaks_json({"--full"});
+  has(said("err"), "      _start in ");
   EXPECT_TRUE(left_nothing_behind());
 }
 

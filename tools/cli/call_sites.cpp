@@ -17,6 +17,8 @@
 namespace ashlar::cli {
 namespace {
 
+constexpr std::size_t folded_calls_shown = 24;
+
 void add(trace::stack_figures& to, const trace::stack_figures& more) {
   to.births += more.births;
   to.bytes += more.bytes;
@@ -169,10 +171,10 @@ std::vector<std::string> files_without_lines(const std::vector<call_site>& sites
   return paths;
 }
 
-std::string render_calls(const std::vector<trace::named_call>& calls, std::size_t most) {
+std::string render_calls(std::span<const trace::named_call> calls, std::size_t most) {
   std::string text;
   const auto add_line = [&](const std::string& line) { text += fmt::format("      {}\n", line); };
-  const bool is_long = calls.size() > most + 1;
+  const bool is_long = calls.size() > most && calls.size() - most > 1;
   const std::size_t shown = is_long ? most - 1 : calls.size();
   for (std::size_t i = 0; i < shown; ++i) add_line(printable(calls[i].brief_text()));
   if (is_long) {
@@ -182,13 +184,15 @@ std::string render_calls(const std::vector<trace::named_call>& calls, std::size_
   return text;
 }
 
-std::string render_held(const std::vector<call_site>& sites, const held_figures& of) {
+std::string render_held(const std::vector<call_site>& sites, bool has_all_calls,
+                        const held_figures& of) {
   std::string text;
   for (const call_site& site : sites) {
     text += fmt::format("  {} in {}{}, of {} in all\n", format_bytes(site.figures.*of.bytes),
                         counted(site.figures.*of.blocks, "block"), of.word,
                         format_count(site.figures.births));
-    text += render_calls(site.calls);
+    text += has_all_calls ? render_calls(site.calls)
+                          : render_calls(findings::folded(site.calls), folded_calls_shown);
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -54,7 +55,10 @@ std::vector<std::string> files_without_lines(const std::vector<call_site>& sites
 
 // A line a call, without types. Of a stack of more than `most` the outermost call stands last, behind how many are
 // left out.
-std::string render_calls(const std::vector<trace::named_call>& calls, std::size_t most = 24);
+std::string render_calls(std::span<const trace::named_call> calls, std::size_t most = SIZE_MAX);
+// Of an option --full: without it calls are folded (findings::folded).
+inline constexpr const char* all_calls_help =
+    "All calls: also the standard library's inner ones, and those around main";
 // Which figures say what a site holds, and the word for it.
 struct held_figures {
   std::uint64_t trace::stack_figures::* bytes;
@@ -66,8 +70,9 @@ inline constexpr held_figures held_at_end{&trace::stack_figures::live_bytes,
 inline constexpr held_figures unreachable_figures{&trace::stack_figures::unreachable_bytes,
                                                   &trace::stack_figures::unreachable_blocks,
                                                   " unreachable"};
-// What lived at the end, as lines.
-std::string render_held(const std::vector<call_site>& sites, const held_figures& of = held_at_end);
+// What lived at the end, as lines. The calls are folded unless all are wanted.
+std::string render_held(const std::vector<call_site>& sites, bool has_all_calls,
+                        const held_figures& of = held_at_end);
 // The names ("frames") and the "file:line" ("sources") of the calls, as an object.
 nlohmann::json calls_json(const std::vector<trace::named_call>& calls);
 nlohmann::json figures_json(const trace::stack_figures& figures);

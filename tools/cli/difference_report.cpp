@@ -12,6 +12,7 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/findings/call_owner.hpp"
 
 namespace ashlar::cli {
 
@@ -59,7 +60,7 @@ std::string render_all(const difference_report& report) {
   return all.render(2);
 }
 
-std::string render_site(const sites::compared_site& site, const measure_text& by) {
+std::string render_site(const sites::compared_site& site, const measure_text& by, bool is_full) {
   std::string text = fmt::format("  {} {}", signed_change(site, by), by.label);
   if (site.is_new())
     text += ", new";
@@ -74,11 +75,12 @@ std::string render_site(const sites::compared_site& site, const measure_text& by
       others +=
           fmt::format("{}{} {}", others.empty() ? "" : "; ", each.label, signed_change(site, each));
   text += others.empty() ? "\n" : fmt::format("\n    ({})\n", others);
-  return text + (site.calls.empty() ? "      calls that were not recorded\n"
-                                    : render_calls(site.calls, calls_shown));
+  if (site.calls.empty()) return text + "      calls that were not recorded\n";
+  return text + (is_full ? render_calls(site.calls)
+                         : render_calls(findings::folded(site.calls), calls_shown));
 }
 
-std::string render_sites(const difference_report& report, std::size_t rows) {
+std::string render_sites(const difference_report& report, std::size_t rows, bool is_full) {
   std::string text;
   std::size_t shown = 0;
   std::size_t changed = 0;
@@ -87,7 +89,7 @@ std::string render_sites(const difference_report& report, std::size_t rows) {
     ++changed;
     if (shown == rows) continue;
     ++shown;
-    text += render_site(site, report.by);
+    text += render_site(site, report.by, is_full);
   }
   if (changed > shown)
     text += fmt::format("  {} more call site{} changed (--rows {} lists them)\n",
@@ -223,10 +225,10 @@ const measure_text& measure_named(std::string_view name) {
   throw command_error(status_usage, fmt::format("--by: '{}' is none of {}", name, names));
 }
 
-std::string render_difference(const difference_report& report, std::size_t rows) {
+std::string render_difference(const difference_report& report, std::size_t rows, bool is_full) {
   std::string text = render_side("before", report.before) + render_side("after", report.after);
   text += "\n" + render_all(report);
-  const std::string sites = render_sites(report, rows);
+  const std::string sites = render_sites(report, rows, is_full);
   const std::string sizes = render_sizes(report, rows);
   if (!sites.empty())
     text += fmt::format("\n  call sites by the change of {}\n\n{}", report.by.noun, sites);

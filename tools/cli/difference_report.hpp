@@ -49,8 +49,8 @@ struct difference_report {
   sites::difference found;
 };
 
-// `rows`: how many call sites and sizes are listed.
-std::string render_difference(const difference_report& report, std::size_t rows);
+// `rows`: how many call sites and sizes are listed; `is_full`: with all of their calls.
+std::string render_difference(const difference_report& report, std::size_t rows, bool is_full);
 nlohmann::json difference_json(const difference_report& report);
 // The same for a page, which has to stay small: call sites that changed by less than a 10,000th of
 // the program in every figure are summed up as one.

@@ -311,7 +311,7 @@ std::string render_figures(const trace_report& report, std::size_t rows, bool is
                         is_of_pools(report) ? "pools" : "calls", render_sites(report));
   if (!report.held.empty())
     text += fmt::format("\n  still held at the end, the most bytes first\n\n{}",
-                        render_held(report.held));
+                        render_held(report.held, true));
   if (!report.growing.sites.empty())
     text += fmt::format("\n  rising all through the run, the steepest first\n\n{}",
                         render_growth(report.growing, rows));

@@ -129,6 +129,22 @@ std::optional<std::size_t> owner_of(std::span<const named_call> calls) {
   return std::nullopt;
 }
 
+std::span<const named_call> folded(std::span<const named_call> calls) {
+  const auto is_of_libraries = [](const named_call& call) {
+    return is_of_system(call) || is_of_standard_library(call);
+  };
+  const auto own = std::ranges::find_if_not(calls, is_of_libraries);
+  if (own == calls.end()) return calls;
+  const auto first = own == calls.begin() ? own : own - 1;
+  auto end = calls.end();
+  // What the C library's start of a program is called from: _start, perhaps without its name.
+  if (end - own >= 2 && is_of_system(end[-2]) && !is_of_system(end[-1]) &&
+      (function_of(end[-1]).empty() || function_of(end[-1]) == "_start"))
+    --end;
+  while (is_of_libraries(end[-1])) --end;
+  return {first, end};
+}
+
 bool is_container_node(std::span<const named_call> calls) {
   static constexpr std::array<std::string_view, 8> nodes{
       "_Rb_tree_node<", "_Hash_node<",  "_List_node<",  "_Fwd_list_node<",

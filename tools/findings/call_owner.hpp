@@ -22,6 +22,10 @@ using trace::short_name;
 /// nothing.
 [[nodiscard]] std::optional<std::size_t> owner_of(std::span<const trace::named_call> calls);
 
+/// Returns: the calls without those around main or a thread's function. Of the standard library's at the
+/// inner end the one that is called from outside of it stays. All where there are no others.
+[[nodiscard]] std::span<const trace::named_call> folded(std::span<const trace::named_call> calls);
+
 /// Whether a call is in a file of the program or of a library that is not the C or C++ library's.
 [[nodiscard]] bool is_of_program(const trace::named_call& call);
 

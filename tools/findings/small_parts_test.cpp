@@ -102,6 +102,28 @@ TEST(CallOwner, WithoutACallOfTheProgramThereIsNone) {
   EXPECT_EQ(owner_of(std::vector{in_program("xmalloc")}), std::nullopt);
 }
 
+TEST(CallOwner, StacksFoldOutsideOfMainAndInsideOfTheStandardLibrary) {
+  const auto names = [](const std::vector<named_call>& calls) {
+    std::string all;
+    for (const named_call& call : folded(calls))
+      all += std::string(function_of(call)) + (call.is_of_script() ? "script" : "") + ' ';
+    return all;
+  };
+  const named_call start = in_library("__libc_start_main_impl", "libc.so.6");
+  const named_call nameless{"program+0x1081", "", 0, "/bin/program"};
+  const named_call inner = in_library("operator new(unsigned long)", "libstdc++.so.6");
+  const named_call push = in_program("std::vector<int>::push_back(int&&)", "");
+  for (const named_call& outermost : {in_program("_start", ""), nameless})
+    EXPECT_EQ(names({inner, push, in_program("load"), push, in_program("main"), start, outermost}),
+              "std::vector<int>::push_back(int&&) load std::vector<int>::push_back(int&&) main ");
+  EXPECT_EQ(names({in_program("work"), in_program("std::thread::run", ""),
+                   in_library("start_thread", "libc.so.6")}),
+            "work ");
+  EXPECT_EQ(names({inner, start}), "operator new(unsigned long) __libc_start_main_impl ");
+  EXPECT_EQ(names({nameless, {"[stack cut at 2 frames]", "", 0, ""}}), "  ");
+  EXPECT_EQ(names({}), "");
+}
+
 TEST(CallOwner, NodesOfContainersAreKnownByTheirAllocator) {
   const auto allocates = [](const std::string& type) {
     return std::vector{in_program("std::__new_allocator<" + type + ">::allocate(unsigned long)")};

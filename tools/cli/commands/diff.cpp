@@ -41,6 +41,7 @@ struct diff_options {
   std::string format;  // instead of our own JSON; empty: none
   std::uint64_t rows = 10;
   std::uint32_t depth = most_depth;
+  bool full = false;  // with all calls
   std::optional<std::uint64_t> fail_above;
 };
 
@@ -164,7 +165,8 @@ int diff_command(const diff_options& options) {
     // The files first: a reader who has seen enough ends this process (diff ... | head).
     const std::vector<std::string> contents = contents_of(report, options);
     files.commit(contents);
-    print_beside(files, render_difference(report, static_cast<std::size_t>(options.rows)));
+    print_beside(files, render_difference(report, static_cast<std::size_t>(options.rows),
+                                          options.full || options.depth != most_depth));
     tell_what_has_no_name(before, after, report, static_cast<std::size_t>(options.rows));
     if (!options.output.empty())
       fmt::print(stderr, "ashlar diff: {} ({})\n", options.output,
@@ -196,6 +198,7 @@ void add_diff(command_parser& to) {
   diff.value("--depth", "N", with->depth,
              "Tell call sites apart by their N innermost functions (default: all)")
       .within(1, most_depth);
+  diff.flag("--full", with->full, all_calls_help);
   diff.does([with] {
     take_format(with->format, with->json_path);
     return diff_command(*with);

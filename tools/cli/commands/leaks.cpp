@@ -46,6 +46,7 @@ struct leak_options {
   std::optional<std::uint64_t> fail_above;
   bool children = false;  // the processes that the program starts, too
   bool all = false;       // also what a pointer leads to
+  bool full = false;      // with all calls
   std::string format;     // instead of our own JSON; empty: none
 };
 
@@ -150,7 +151,7 @@ held_memory held_in(const std::string& path, const leak_options& options) {
     bytes -= site.figures.*of.bytes;
     blocks -= site.figures.*of.blocks;
   }
-  held.text += render_held(sites, of);
+  held.text += render_held(sites, options.full, of);
   if (sites.size() < all)
     held.text += fmt::format("  {} of {} more calls (--rows {} lists them)\n",
                              blocks_text(bytes, blocks), format_count(all - sites.size()), all);
@@ -329,6 +330,7 @@ void add_leaks(command_parser& to) {
   leaks.json(with->json_path, "All call sites as JSON, on standard output or into FILE");
   leaks.value("--for", "FORMAT[=FILE]", with->format, results_help);
   leaks.flag("--all", with->all, "List all that it holds, also what a pointer leads to");
+  leaks.flag("--full", with->full, all_calls_help);
   leaks.flag("--children", with->children, "List the processes that it starts, too");
   leaks.value("--rows", "N", with->rows, "So many call sites (default 20)");
   const option depth =
