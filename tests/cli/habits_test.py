@@ -79,9 +79,9 @@ def commands() -> dict[str, list[str]]:
 def try_names(all_options: dict[str, list[str]]) -> None:
     for name, options in all_options.items():
         words = name.split()
-        if len(words) == 1:
-            done = ashlar(name[:-1])
-            expect(done.returncode == 2 and f"did you mean '{name}'?" in done.stderr, name, "no suggestion", done)
+        for typo in (words[-1][:-1], words[-1][:1] + words[-1][2] + words[-1][1] + words[-1][3:]):
+            done = ashlar(*words[:-1], typo)
+            expect(done.returncode == 2 and f"did you mean '{words[-1]}'?" in done.stderr, name, "no suggestion", done)
         for option in options:
             done = ashlar(*words, option[:-1])
             expect(done.returncode == 2 and f"did you mean '{option}'?" in done.stderr, f"{name} {option}", "no suggestion", done)

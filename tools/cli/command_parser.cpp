@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -390,9 +392,20 @@ std::string command_parser::help(std::vector<std::string> command_words) const {
 }
 
 void command_parser::resolve(std::vector<std::string>& words) const {
-  if (words.size() < 2 || find(words[0] + "-" + words[1]) == nullptr) return;
-  words[0] += "-" + words[1];
-  words.erase(words.begin() + 1);
+  if (words.size() < 2) return;
+  std::error_code none;
+  std::vector<std::string> parts;
+  for (const CLI::App* each : app_->get_subcommands({}))
+    if (each->get_name().starts_with(words[0] + "-"))
+      parts.push_back(each->get_name().substr(words[0].size() + 1));
+  if (std::ranges::find(parts, words[1]) != parts.end()) {
+    words[0] += "-" + words[1];
+    words.erase(words.begin() + 1);
+  } else if (const std::string meant = did_you_mean(words[1], parts);
+             !meant.empty() && !std::filesystem::exists(words[1], none)) {
+    throw command_error(status_usage,
+                        fmt::format("{}: there is no '{}'{}", words[0], words[1], meant));
+  }
 }
 
 const CLI::App* command_parser::find(const std::string& command_name) const {

@@ -195,7 +195,7 @@ class command_parser {
   [[nodiscard]] tool_description description() const;
 
  private:
-  // Effects: `tune verify` becomes one word.
+  // Effects: `tune verify` becomes one word. Throws: command_error for a part that is spelled wrong.
   void resolve(std::vector<std::string>& words) const;
   [[nodiscard]] const CLI::App* find(const std::string& command_name) const;
   [[nodiscard]] std::string describe_extra_word() const;

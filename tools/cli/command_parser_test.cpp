@@ -146,6 +146,7 @@ TEST(CommandParser, WhatCannotBeIsRefusedByName) {
       {{"--most"}, {"unknown option '--most'", "tool --help"}},
       {{"most"}, {"unknown command 'most' (there are every, need, start)", "tool --help"}},
       {{"evry"}, {"unknown command 'evry'; did you mean 'every'?", "tool --help"}},
+      {{"evrey"}, {"unknown command 'evrey'; did you mean 'every'?", "tool --help"}},
       {{"every", "--al"}, {"unknown option '--al'; did you mean '--all'?", "tool every --help"}},
       {{"every", "--rows"}, {"--rows needs a value", "tool every --help"}},
       {{"every", "a", "--json", "a.json"}, {"named as --json=a.json", "tool --help"}},

@@ -187,14 +187,16 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   // Twice the changes of a letter; of as many, the word that begins with what was typed.
   std::size_t least = 2 * std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& each : known) {
-    std::vector<std::size_t> row(each.size() + 1);
+    std::vector<std::size_t> row(each.size() + 1), above, second;
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 0; i < word.size(); ++i) {
-      std::size_t diagonal = std::exchange(row[0], i + 1);
+      second = std::exchange(above, row);
+      row[0] = i + 1;
       for (std::size_t j = 0; j < each.size(); ++j) {
-        const std::size_t changed = diagonal + (word[i] == each[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+        row[j + 1] =
+            std::min({above[j] + (word[i] == each[j] ? 0 : 1), row[j] + 1, above[j + 1] + 1});
+        if (i > 0 && j > 0 && word[i] == each[j - 1] && word[i - 1] == each[j])
+          row[j + 1] = std::min(row[j + 1], second[j - 1] + 1);  // swapped
       }
     }
     const std::size_t distance = 2 * row.back() - (each.starts_with(word) && !word.empty() ? 1 : 0);
