@@ -20,7 +20,6 @@ function tracePage(written) {
   );
 
   const refused = trace.refused_requests > 0 ? `, and ${count(trace.refused_requests)} more that pools refused` : "";
-  const slack = data.class_sets.map((set) => `${bytes(set.slack_at_peak)} in the ${set.name}`);
   const ran = trace.births > 0;
   return {
     data,
@@ -55,7 +54,6 @@ function tracePage(written) {
       ["Allocations", count(trace.births), `${bytes(trace.birth_bytes)} in all${refused}`],
       ["Frees", count(trace.deaths), `${count(trace.deaths_in_another_thread)} by another thread than allocated`],
       ["Left at the end", bytes(trace.live_bytes_at_end), `${count(trace.live_blocks_at_end)} blocks`],
-      ["Slack at the peak", bytes(data.class_sets.at(-1).slack_at_peak), slack.join(", ")],
     ],
     sections: {
       processes: tree && ((section) => processesSection(section, written, trace.pid)),
