@@ -687,6 +687,17 @@ TEST_F(Record, AShellsProgramsAreRecordedToo) {
   EXPECT_EQ(files().size(), 3u);
 }
 
+// As of a launcher, behind which the program would be hard to find.
+TEST_F(Record, ProcessesWithFewEventsAreOneLine) {
+  done({"record", "--no-stacks", "-o", "run.atrace", "--", "/bin/sh", "-c",
+        calls + " calls; " + calls + " calls; exec " + calls + " many 100000"});
+  EXPECT_EQ(files().size(), 3u);
+  has(said("err"), "ashlar: run.atrace: ");
+  has(said("err"), "ashlar: and 2 more processes with less than 1 % of the events");
+  const std::string err = said("err");
+  EXPECT_EQ(err.find(" events of process "), err.rfind(" events of process ")) << err;
+}
+
 // A build starts thousands.
 TEST_F(Record, MoreProcessesThanMayHaveAFileOpenAreRecorded) {
   rlimit before{};
