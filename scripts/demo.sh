@@ -38,7 +38,7 @@ if [ -n "$tools" ]; then
   "$ashlar" run --json="$folder/pools.json" -- "${json_round_trip[@]}" >/dev/null
 
   say "measure, choose, prove: python3 recorded, pools chosen from the trace, checked and replayed"
-  "$ashlar" record --no-stacks -o "$chain.atrace" -- "${json_round_trip[@]}" >/dev/null
+  "$ashlar" record -o "$chain.atrace" -- "${json_round_trip[@]}" >/dev/null
   "$ashlar" tune --largest 32768 -o "${chain}_pools.hpp" "$chain.atrace"
   "$ashlar" tune verify "${chain}_pools.json"
   "$ashlar" replay -n 1 --on system,ashlar --json="${chain}_replay.json" "$chain.atrace"
