@@ -78,7 +78,8 @@ bool budget(const request& r) {
   const char* const name = between != nullptr ? between + 1 : r.words;
   ashlar_stats now;
   const auto ask = ashlar::runtime::ask_named_heap.load();
-  if (ask != nullptr && ask(name, between != nullptr ? &bytes : nullptr, now))
+  ashlar::runtime::named_heap which{.wanted = name};
+  if (ask != nullptr && ask(which, between != nullptr ? &bytes : nullptr, now))
     return write_limit(r, now);
   return fail(r, name, "no heap of this name lives in this process");
 }

@@ -7,13 +7,14 @@
 namespace ashlar::detail {
 
 /// Writes `text` as the inside of a JSON string, whatever bytes a name of a process or a file has.
-inline void write_escaped(std::FILE* out, const char* text) {
+/// Prometheus knows no \u: there `escape` is two backslashes, so that a name stays a legal label.
+inline void write_escaped(std::FILE* out, const char* text, const char* escape = "\\") {
   for (; *text != '\0'; ++text) {
     const auto c = static_cast<unsigned char>(*text);
     if (c == '"' || c == '\\')
       std::fprintf(out, "\\%c", c);
     else if (c < 0x20 || c >= 0x7f)
-      std::fprintf(out, "\\u%04x", c);
+      std::fprintf(out, "%su%04x", escape, c);
     else
       std::fputc(c, out);
   }

@@ -11,12 +11,15 @@
 #include <ashlar/core/stats_fields.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/small_file.hpp>
+#include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/sampling.hpp>
 
 namespace {
 
 using ashlar::class_stats_fields;
 using ashlar::figure_kind;
+using ashlar::named_heap_stats;
+using ashlar::named_heap_stats_fields;
 using ashlar::stats_field;
 using ashlar::tag_stats;
 using ashlar::tag_stats_fields;
@@ -49,6 +52,40 @@ void for_each_tag([[maybe_unused]] Visitor visit) {
                       tag.limit_bytes});
   }
 }
+
+/// The newest heaps of the program's own that have a name. Those of one name are one row.
+struct named_heap_rows {
+  static constexpr unsigned heaps_max = 64;
+  struct row {
+    char name[sizeof ashlar::runtime::named_heap::name];
+    named_heap_stats figures;
+  };
+  row rows[heaps_max] = {};
+  unsigned count = 0;
+
+  /// Effects: takes their figures, each heap's at one moment. A heap may end meanwhile: the
+  /// registry keeps the one that is asked.
+  void take() noexcept {
+    if constexpr (ashlar::is_drop_in) return;
+    const auto ask = ashlar::runtime::ask_named_heap.load();
+    if (ask == nullptr) return;
+    ashlar::runtime::named_heap which;
+    ashlar_stats now;
+    for (unsigned n = 0; n < heaps_max && ask(which, nullptr, now); ++n) {
+      unsigned at = 0;
+      while (at < count && std::strcmp(rows[at].name, which.name) != 0) ++at;
+      if (at == count) std::memcpy(rows[count++].name, which.name, sizeof which.name);
+      ashlar::add_figures(
+          rows[at].figures,
+          {1, now.total.bytes_in_use, now.total.committed_bytes, now.total.limit_bytes},
+          named_heap_stats_fields);
+    }
+  }
+  template <class Visitor>
+  void for_each(Visitor visit) const {
+    for (unsigned i = 0; i < count; ++i) visit(rows[i].name, rows[i].figures);
+  }
+};
 
 // ---- text ---------------------------------------------------------------------------------------
 
@@ -97,7 +134,7 @@ void read_command(char (&name)[64]) {
   std::strcpy(name, text);
 }
 
-void write_json(std::FILE* out, const ashlar_stats& stats) {
+void write_json(std::FILE* out, const ashlar_stats& stats, const named_heap_rows& heaps) {
   char command[64];
   read_command(command);
   std::fprintf(out, "{\"ashlar\": \"%d.%d.%d\", \"schema\": 1, \"accuracy\": \"%s\", \"pid\": %ld,",
@@ -117,13 +154,18 @@ void write_json(std::FILE* out, const ashlar_stats& stats) {
     write_object(out, stats.classes[i], class_stats_fields);
     separator = ",\n  ";
   }
+  const auto write_named = [&](const char* label, const auto& fields) {
+    return [&, label](const char* name, const auto& figures) {
+      std::fprintf(out, "%s{\"%s\": \"", separator, label);
+      ashlar::detail::write_escaped(out, name);
+      write_object(out, figures, fields, "\", ");
+      separator = ",\n  ";
+    };
+  };
   separator = "],\n \"tags\": [\n  ";
-  for_each_tag([&](const char* name, const tag_stats& tag) {
-    std::fprintf(out, "%s{\"tag\": \"", separator);
-    ashlar::detail::write_escaped(out, name);
-    write_object(out, tag, tag_stats_fields, "\", ");
-    separator = ",\n  ";
-  });
+  for_each_tag(write_named("tag", tag_stats_fields));
+  separator = "],\n \"heaps\": [\n  ";
+  heaps.for_each(write_named("heap", named_heap_stats_fields));
   std::fprintf(out, "]}\n");
 }
 
@@ -139,7 +181,23 @@ const char* describe_metric(std::FILE* out, const stats_field<Stats>& f) {
   return end;
 }
 
-void write_prometheus(std::FILE* out, const ashlar_stats& stats) {
+/// Effects: writes each field of what `for_each` visits, by name; nothing if that is nothing.
+template <class Stats, std::size_t N, class ForEach>
+void write_named_metrics(std::FILE* out, const char* label, const stats_field<Stats> (&fields)[N],
+                         ForEach for_each) {
+  for (const auto& f : fields) {
+    bool is_described = false;
+    for_each([&](const char* name, const Stats& figures) {
+      if (!is_described) describe_metric(out, f);
+      is_described = true;
+      std::fprintf(out, "ashlar_%s{%s=\"", f.metric, label);
+      ashlar::detail::write_escaped(out, name, R"(\\)");
+      std::fprintf(out, "\"} %" PRIu64 "\n", figures.*f.value);
+    });
+  }
+}
+
+void write_prometheus(std::FILE* out, const ashlar_stats& stats, const named_heap_rows& heaps) {
   for (const auto& f : total_stats_fields) {
     const char* const end = describe_metric(out, f);
     std::fprintf(out, "ashlar_%s%s %" PRIu64 "\n", f.metric, end, stats.total.*f.value);
@@ -156,16 +214,9 @@ void write_prometheus(std::FILE* out, const ashlar_stats& stats) {
       std::fprintf(out, "\"} %" PRIu64 "\n", c.*f.value);
     });
   }
-  for (const auto& f : tag_stats_fields) {
-    bool is_described = false;
-    for_each_tag([&](const char* name, const tag_stats& tag) {
-      if (!is_described) describe_metric(out, f);
-      is_described = true;
-      std::fprintf(out, "ashlar_%s{tag=\"", f.metric);
-      ashlar::detail::write_escaped(out, name);
-      std::fprintf(out, "\"} %" PRIu64 "\n", tag.*f.value);
-    });
-  }
+  write_named_metrics(out, "tag", tag_stats_fields, [](auto visit) { for_each_tag(visit); });
+  write_named_metrics(out, "heap", named_heap_stats_fields,
+                      [&heaps](auto visit) { heaps.for_each(visit); });
 }
 
 }  // namespace
@@ -174,12 +225,14 @@ extern "C" int ashlar_stats_write(std::FILE* stream, ashlar_stats_format format)
   // Taken first, at one moment: writing allocates a buffer for the stream.
   ashlar_stats stats;
   ashlar_stats_get(&stats);
+  named_heap_rows heaps;
+  heaps.take();
   switch (format) {
     case ASHLAR_STATS_JSON:
-      write_json(stream, stats);
+      write_json(stream, stats, heaps);
       break;
     case ASHLAR_STATS_PROMETHEUS:
-      write_prometheus(stream, stats);
+      write_prometheus(stream, stats, heaps);
       break;
     case ASHLAR_STATS_TEXT:
       write_text(stream, stats);

@@ -97,6 +97,24 @@ inline constexpr stats_field<tag_stats> tag_stats_fields[] = {
      "What may live under the tag until a line says so; 0: there is no limit."},
 };
 
+/// Of the living heaps of a program's own that have one name, in libashlar's texts alone.
+struct named_heap_stats {
+  std::uint64_t heaps = 0;
+  std::uint64_t bytes_in_use = 0;
+  std::uint64_t committed_bytes = 0;
+  std::uint64_t budget_bytes = 0;  ///< of those that have one
+};
+inline constexpr stats_field<named_heap_stats> named_heap_stats_fields[] = {
+    {"heaps", &named_heap_stats::heaps, figure_kind::gauge, "named_heaps",
+     "Heaps of the program's own that have the name."},
+    {"bytes_in_use", &named_heap_stats::bytes_in_use, figure_kind::gauge, "named_heap_used_bytes",
+     "Bytes of their blocks in use."},
+    {"committed_bytes", &named_heap_stats::committed_bytes, figure_kind::gauge,
+     "named_heap_committed_bytes", "Bytes that they hold."},
+    {"budget_bytes", &named_heap_stats::budget_bytes, figure_kind::gauge, "named_heap_budget_bytes",
+     "Sum of their budgets; 0: none has one."},
+};
+
 /// Effects: adds each figure of `more` to that of `sum`. Labels stay.
 template <class Stats, std::size_t N>
 constexpr void add_figures(Stats& sum, const Stats& more,

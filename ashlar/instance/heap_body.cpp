@@ -73,12 +73,16 @@ struct heap_registry {
   }
 
   /// As named_heap_request. O(living heaps).
-  [[nodiscard]] bool ask(const char* name, const std::uint64_t* budget,
+  [[nodiscard]] bool ask(named_heap& which, const std::uint64_t* budget,
                          ashlar_stats& now) noexcept {
-    heap_instance* const body = pin([name](const heap_instance& b) {
-      return b.name() != nullptr && std::string_view(b.name()) == name;
+    heap_instance* const body = pin([&which](const heap_instance& b) {
+      if (b.id_ >= which.id || b.name() == nullptr) return false;
+      return which.wanted != nullptr ? std::string_view(b.name()) == which.wanted
+                                     : *b.name() != '\0';
     });
     if (body == nullptr) return false;
+    which.id = body->id_;
+    std::strncpy(which.name, body->name(), sizeof which.name - 1);
     if (budget != nullptr) body->set_budget(*budget);
     body->collect(now);
     const std::size_t bytes = body->budget_bytes_.load(std::memory_order_relaxed);
@@ -200,8 +204,8 @@ void start_instances() noexcept {
   deallocate(allocate(1), "free");
   os::at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   thread_exit.start(end_thread);
-  ask_named_heap.store([](const char* name, const std::uint64_t* budget,
-                          ashlar_stats& now) noexcept { return registry.ask(name, budget, now); });
+  ask_named_heap.store([](named_heap& which, const std::uint64_t* budget,
+                          ashlar_stats& now) noexcept { return registry.ask(which, budget, now); });
 }
 
 /// The first heap may begin before this, in an earlier constructor.

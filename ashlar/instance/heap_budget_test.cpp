@@ -1,6 +1,7 @@
 // Heap instances: their budgets, and the sources that they take memory from.
 #include <tests/support/test_headers.hpp>
 
+#include <ashlar/adapt/c_api.h>
 #include <ashlar/instance/heap_space.hpp>
 #include <ashlar/instance/test_heaps.hpp>
 #include <ashlar/runtime/control.hpp>
@@ -51,10 +52,59 @@ class noting_source {
 
 // ---- budgets ------------------------------------------------------------------------------------
 
+/// What statistics list: each heap with a name once, the newest first, while it lives.
+TEST(HeapBudget, NamedHeapsAreListed) {
+  const auto listed = [] {
+    std::vector<std::string> names;
+    runtime::named_heap which;
+    ashlar_stats now;
+    while (runtime::ask_named_heap.load()(which, nullptr, now)) names.emplace_back(which.name);
+    return names;
+  };
+  const std::string long_name(200, 'x');
+  const heap first({.name = "twice"});
+  const heap unnamed;
+  const heap empty({.name = ""});
+  {
+    const heap ends({.name = long_name.c_str()});
+    const heap second({.name = "twice"});
+    EXPECT_EQ(listed(), (std::vector<std::string>{"twice", long_name.substr(0, 63), "twice"}));
+  }
+  EXPECT_EQ(listed(), std::vector<std::string>{"twice"});
+}
+
+/// What the texts of statistics say of them: those of one name are one row, 64 heaps at most.
+TEST(HeapBudget, NamedHeapsAreInStatistics) {
+  const auto written = [](ashlar_stats_format format) {
+    std::FILE* const file = std::tmpfile();
+    EXPECT_EQ(ashlar_stats_write(file, format), 0);
+    std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
+    std::rewind(file);
+    EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
+    std::fclose(file);
+    return text;
+  };
+  EXPECT_EQ(written(ASHLAR_STATS_JSON).find("\"heaps\""), std::string::npos);
+  std::vector<std::unique_ptr<heap<>>> many;
+  for (int i = 0; i < 70; ++i)
+    many.push_back(std::make_unique<heap<>>(heap_options{.budget_bytes = mib, .name = "a\"\n"}));
+  const std::string json = written(ASHLAR_STATS_JSON);
+  EXPECT_NE(json.find(R"("heaps": [
+  {"heap": "a\"\u000a", "heaps": 64, "bytes_in_use": 0,)"),
+            std::string::npos)
+      << json;
+  EXPECT_NE(json.find("\"budget_bytes\": 67108864}]}\n"), std::string::npos) << json;
+  EXPECT_NE(written(ASHLAR_STATS_PROMETHEUS)
+                .find("# TYPE ashlar_named_heaps gauge\n"
+                      "ashlar_named_heaps{heap=\"a\\\"\\\\u000a\"} 64\n# HELP"),
+            std::string::npos);
+}
+
 /// What `ashlar ctl PID budget NAME` asks.
 TEST(HeapBudget, IsReadAndChangedByName) {
   const auto ask = [](const char* name, const std::uint64_t* budget, ashlar_stats& now) {
-    return runtime::ask_named_heap.load()(name, budget, now);
+    runtime::named_heap which{.wanted = name};
+    return runtime::ask_named_heap.load()(which, budget, now);
   };
   ashlar_stats now;
   heap other({.budget_bytes = 9 * mib, .name = "other"});

@@ -96,10 +96,16 @@ class control {
 
 extern control the_control;
 
-/// What answers for heaps beside the process heap (instance/heap_body.cpp). Returns: whether one
-/// named `name` lives: then it has the `budget` from now on if that is not null, 0: as much as
-/// there is, and `now` has its figures.
-using named_heap_request = bool (*)(const char* name, const std::uint64_t* budget,
+/// Which heap beside the process heap is meant: the newest of a name, or with any name.
+struct named_heap {
+  const char* wanted = nullptr;   ///< null: any name that is not empty
+  std::uint64_t id = UINT64_MAX;  ///< it began before the heap of this id; then its own id
+  char name[64] = {};             ///< then as much of its name as there is room for
+};
+/// What answers for such heaps (instance/heap_body.cpp). Returns: whether `which` lives: then it
+/// has the `budget` from now on if that is not null, 0: as much as there is, and `now` has its
+/// figures.
+using named_heap_request = bool (*)(named_heap& which, const std::uint64_t* budget,
                                     ashlar_stats& now) noexcept;
 /// Null until the first of them begins.
 extern constinit std::atomic<named_heap_request> ask_named_heap;

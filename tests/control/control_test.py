@@ -10,6 +10,7 @@ import pty
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import stat
@@ -136,7 +137,20 @@ class ControlTest(CommandTest):
             self.refused(2, "expected: ashlar ctl PROCESS budget NAME", "ctl", one.pid, "budget", *wrong)
         if DROP_IN:
             return
+        self.assertNotIn("named_heap", self.done("ctl", one.pid, "metrics"))
         one.ask("heap")
+        heap, = json.loads(self.done("ctl", "--json", one.pid, "stats"))["heaps"]
+        self.assertEqual({**heap, "committed_bytes": 0},
+                         {"heap": "tenant 7", "heaps": 1, "bytes_in_use": 3 << 20, "committed_bytes": 0,
+                          "budget_bytes": 8 << 20})
+        self.assertGreaterEqual(heap["committed_bytes"], 3 << 20)
+        metrics = self.done("ctl", one.pid, "metrics")
+        if shutil.which("promtool"):
+            checked = subprocess.run(["promtool", "check", "metrics"], input=metrics, text=True, check=False,
+                                     capture_output=True)
+            self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+        self.assertIn(f'\nashlar_named_heap_used_bytes{{heap="tenant 7"}} {3 << 20}\n', metrics)
+        self.assertIn(f'\nashlar_named_heap_budget_bytes{{heap="tenant 7"}} {8 << 20}\n', metrics)
         self.assertRegex(self.done("ctl", one.pid, "budget", "tenant 7"), "^limit 8.0 MiB, 3.0 MiB committed, 0 requests refused\n$")
         figures = json.loads(self.done("ctl", "--json", one.pid, "budget", "tenant 7", "64M"))
         self.assertEqual(figures["limit_bytes"], 64 << 20)

@@ -20,6 +20,18 @@ constexpr control::bounds look_bounds{.each = milliseconds(500),
                                       .at_once = 64};
 constexpr milliseconds as_good_as_new(500);
 
+// Effects: fills what the text says of each thing that has a name.
+template <class Stats, std::size_t N>
+void read_named(const nlohmann::json& all, const char* list, const char* label,
+                const stats_field<Stats> (&fields)[N], std::map<std::string, Stats>& into) {
+  const auto found = all.find(list);
+  if (found == all.end()) return;
+  for (const nlohmann::json& each : *found) {
+    Stats& of = into[label_value(each.at(label).get_ref<const std::string&>())];
+    for (const auto& f : fields) of.*f.value = files::count_or(each, f.name, not_told);
+  }
+}
+
 // Effects: fills what the text says. Throws: nlohmann::json::exception.
 void read_statistics(const std::string& text, process_figures& into) {
   // The classes are most of the text, and nobody needs them here.
@@ -35,11 +47,8 @@ void read_statistics(const std::string& text, process_figures& into) {
   into.total.accuracy =
       all.at("accuracy") == "exact" ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
   into.library = label_value(all.at("ashlar").get_ref<const std::string&>());
-  if (const auto tags = all.find("tags"); tags != all.end())
-    for (const nlohmann::json& each : *tags) {
-      tag_stats& of = into.tags[label_value(each.at("tag").get_ref<const std::string&>())];
-      for (const auto& f : tag_stats_fields) of.*f.value = files::count_or(each, f.name, not_told);
-    }
+  read_named(all, "tags", "tag", tag_stats_fields, into.tags);
+  read_named(all, "heaps", "heap", named_heap_stats_fields, into.heaps);
 }
 
 std::uint32_t kib(std::uint64_t bytes) {

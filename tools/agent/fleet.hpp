@@ -31,7 +31,9 @@ struct process_figures {
   process_facts facts;
   std::string library;  // ashlar's version in the process
   ashlar_total_stats total{};
-  std::map<std::string, tag_stats> tags;  // by name, as a label may have it
+  // By name, as a label may have it.
+  std::map<std::string, tag_stats> tags;
+  std::map<std::string, named_heap_stats> heaps;
 };
 
 // All of them at one moment.

@@ -91,12 +91,17 @@ std::string metrics_text(const fleet_look& of, metrics_format format, const push
     to.family(f.metric, f.kind, f.help);
     each([&](const process_figures& p) { return p.total.*f.value; });
   }
-  for (const auto& f : tag_stats_fields) {
-    to.family(f.metric, f.kind, f.help);
-    for (const process_figures& p : of.processes)
-      for (const auto& [tag, stats] : p.tags)
-        to.sample(labels_of(p, fmt::format(R"(,tag="{}")", escaped_label(tag))), stats.*f.value);
-  }
+  const auto each_named = [&](const char* label, const auto& fields, auto list) {
+    for (const auto& f : fields) {
+      to.family(f.metric, f.kind, f.help);
+      for (const process_figures& p : of.processes)
+        for (const auto& [name, stats] : p.*list)
+          to.sample(labels_of(p, fmt::format(R"(,{}="{}")", label, escaped_label(name))),
+                    stats.*f.value);
+    }
+  };
+  each_named("tag", tag_stats_fields, &process_figures::tags);
+  each_named("heap", named_heap_stats_fields, &process_figures::heaps);
   to.family("process_minor_faults", figure_kind::counter,
             "Pages that were not there, and came without a disk.");
   each([](const process_figures& p) { return p.facts.minor_faults; });

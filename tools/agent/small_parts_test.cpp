@@ -88,7 +88,8 @@ fleet_look one_process() {
        .facts = {.comm = "a\"b\\c\nd", .service = "web", .version = "2", .cgroup = "/x"},
        .library = "0.1.0",
        .total = {},
-       .tags = {{"x\"y", {.live_bytes = 70, .live_error_bytes = 8}}}});
+       .tags = {{"x\"y", {.live_bytes = 70, .live_error_bytes = 8}}},
+       .heaps = {{"y\n", {.heaps = 2, .bytes_in_use = 60}}}});
   look.processes[0].total.allocations = 5;
   look.silent = 3;
   return look;
@@ -107,6 +108,7 @@ TEST(MetricsText, Prometheus) {
       << text;
   EXPECT_TRUE(has(text, "\nashlar_agent_silent_processes 3\n"));
   EXPECT_TRUE(has(text, "cgroup=\"/x\",tag=\"x\\\"y\"} 70\n")) << text;
+  EXPECT_TRUE(has(text, "cgroup=\"/x\",heap=\"y\\n\"} 60\n")) << text;
   EXPECT_TRUE(has(text, "# TYPE ashlar_tag_live_error_bytes gauge\nashlar_tag_live_error_bytes{"));
   EXPECT_FALSE(has(text, "# EOF"));
 }
