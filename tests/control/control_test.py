@@ -149,8 +149,10 @@ class ControlTest(CommandTest):
             checked = subprocess.run(["promtool", "check", "metrics"], input=metrics, text=True, check=False,
                                      capture_output=True)
             self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
-        self.assertIn(f'\nashlar_named_heap_used_bytes{{heap="tenant 7"}} {3 << 20}\n', metrics)
-        self.assertIn(f'\nashlar_named_heap_budget_bytes{{heap="tenant 7"}} {8 << 20}\n', metrics)
+        for name, value in (("ashlar_named_heaps", 1), ("ashlar_named_heap_used_bytes", 3 << 20),
+                            ("ashlar_named_heap_committed_bytes", heap["committed_bytes"]),
+                            ("ashlar_named_heap_budget_bytes", 8 << 20)):
+            self.assertIn(f'\n{name}{{heap="tenant 7"}} {value}\n', metrics)
         self.assertRegex(self.done("ctl", one.pid, "budget", "tenant 7"), "^limit 8.0 MiB, 3.0 MiB committed, 0 requests refused\n$")
         figures = json.loads(self.done("ctl", "--json", one.pid, "budget", "tenant 7", "64M"))
         self.assertEqual(figures["limit_bytes"], 64 << 20)
