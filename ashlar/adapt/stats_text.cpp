@@ -37,54 +37,58 @@ void for_each_used(const ashlar_stats& stats, Visitor visit) {
   if (stats.large.allocations != 0) visit(stats.large);
 }
 
-/// Effects: calls visit(name, figures) for each tag under which a block was ever sampled, without
-/// the lock of the samples: writing allocates.
-template <class Visitor>
-void for_each_tag([[maybe_unused]] Visitor visit) {
-  if constexpr (ashlar::is_drop_in) {
-    ashlar::detail::sampled_tag tag;
-    // None is negative, and lround is of a library that the drop-in does not link.
-    // NOLINTNEXTLINE(bugprone-incorrect-roundings)
-    const auto whole = [](double x) { return static_cast<std::uint64_t>(x + 0.5); };
-    for (unsigned n = 1; ashlar::runtime::samples.read_tag(n, tag); ++n)
-      visit(tag.name,
-            tag_stats{whole(tag.live_bytes), whole(ashlar::detail::square_root(tag.live_variance)),
-                      tag.limit_bytes});
+/// The tags under which a block was ever sampled.
+struct tag_rows {
+  /// Effects: calls visit(name, figures) for each, without the lock of the samples: writing
+  /// allocates.
+  template <class Visitor>
+  void for_each([[maybe_unused]] Visitor visit) const {
+    if constexpr (ashlar::is_drop_in) {
+      ashlar::detail::sampled_tag tag;
+      // None is negative, and lround is of a library that the drop-in does not link.
+      // NOLINTNEXTLINE(bugprone-incorrect-roundings)
+      const auto whole = [](double x) { return static_cast<std::uint64_t>(x + 0.5); };
+      for (unsigned n = 1; ashlar::runtime::samples.read_tag(n, tag); ++n)
+        visit(tag.name,
+              tag_stats{whole(tag.live_bytes),
+                        whole(ashlar::detail::square_root(tag.live_variance)), tag.limit_bytes});
+    }
   }
-}
+};
 
 /// The newest heaps of the program's own that have a name. Those of one name are one row.
-struct named_heap_rows {
-  static constexpr unsigned heaps_max = 64;
+class named_heap_rows {
+ public:
+  /// Effects: takes their figures, each heap's at one moment. `room`: for those of one heap.
+  void take(ashlar_stats& room) noexcept {
+    const auto ask = ashlar::runtime::ask_named_heap.load();
+    ashlar::runtime::named_heap which;
+    for (unsigned n = 0; n < heaps_max && ask != nullptr && ask(which, nullptr, room); ++n) {
+      unsigned at = 0;
+      while (at < count_ && std::strcmp(rows_[at].name, which.name) != 0) ++at;
+      if (at == count_) std::memcpy(rows_[count_++].name, which.name, sizeof which.name);
+      const ashlar_total_stats& now = room.total;
+      ashlar::add_figures(rows_[at].figures,
+                          {1, now.bytes_in_use, now.committed_bytes, now.limit_bytes},
+                          named_heap_stats_fields);
+    }
+  }
+  /// Effects: calls visit(name, figures) for each.
+  template <class Visitor>
+  void for_each(Visitor visit) const {
+    for (unsigned i = 0; i < count_; ++i) visit(rows_[i].name, rows_[i].figures);
+  }
+
+ private:
   struct row {
     char name[sizeof ashlar::runtime::named_heap::name];
     named_heap_stats figures;
   };
-  row rows[heaps_max] = {};
-  unsigned count = 0;
+  /// They are on the caller's stack. The drop-in library has none.
+  static constexpr unsigned heaps_max = ashlar::is_drop_in ? 1 : 64;
 
-  /// Effects: takes their figures, each heap's at one moment. A heap may end meanwhile: the
-  /// registry keeps the one that is asked.
-  void take() noexcept {
-    if constexpr (ashlar::is_drop_in) return;
-    const auto ask = ashlar::runtime::ask_named_heap.load();
-    if (ask == nullptr) return;
-    ashlar::runtime::named_heap which;
-    ashlar_stats now;
-    for (unsigned n = 0; n < heaps_max && ask(which, nullptr, now); ++n) {
-      unsigned at = 0;
-      while (at < count && std::strcmp(rows[at].name, which.name) != 0) ++at;
-      if (at == count) std::memcpy(rows[count++].name, which.name, sizeof which.name);
-      ashlar::add_figures(
-          rows[at].figures,
-          {1, now.total.bytes_in_use, now.total.committed_bytes, now.total.limit_bytes},
-          named_heap_stats_fields);
-    }
-  }
-  template <class Visitor>
-  void for_each(Visitor visit) const {
-    for (unsigned i = 0; i < count; ++i) visit(rows[i].name, rows[i].figures);
-  }
+  unsigned count_ = 0;
+  row rows_[heaps_max] = {};
 };
 
 // ---- text ---------------------------------------------------------------------------------------
@@ -134,6 +138,20 @@ void read_command(char (&name)[64]) {
   std::strcpy(name, text);
 }
 
+/// Effects: ends the list before, and begins one of `rows` with a name; nothing if there are none.
+template <class Stats, std::size_t N, class Rows>
+void write_named_list(std::FILE* out, const char* label, const stats_field<Stats> (&fields)[N],
+                      const Rows& rows) {
+  bool is_begun = false;
+  rows.for_each([&](const char* name, const Stats& figures) {
+    if (!is_begun) std::fprintf(out, "],\n \"%ss\": [", label);
+    std::fprintf(out, "%s\n  {\"%s\": \"", is_begun ? "," : "", label);
+    is_begun = true;
+    ashlar::detail::write_escaped(out, name);
+    write_object(out, figures, fields, "\", ");
+  });
+}
+
 void write_json(std::FILE* out, const ashlar_stats& stats, const named_heap_rows& heaps) {
   char command[64];
   read_command(command);
@@ -154,18 +172,8 @@ void write_json(std::FILE* out, const ashlar_stats& stats, const named_heap_rows
     write_object(out, stats.classes[i], class_stats_fields);
     separator = ",\n  ";
   }
-  const auto write_named = [&](const char* label, const auto& fields) {
-    return [&, label](const char* name, const auto& figures) {
-      std::fprintf(out, "%s{\"%s\": \"", separator, label);
-      ashlar::detail::write_escaped(out, name);
-      write_object(out, figures, fields, "\", ");
-      separator = ",\n  ";
-    };
-  };
-  separator = "],\n \"tags\": [\n  ";
-  for_each_tag(write_named("tag", tag_stats_fields));
-  separator = "],\n \"heaps\": [\n  ";
-  heaps.for_each(write_named("heap", named_heap_stats_fields));
+  write_named_list(out, "tag", tag_stats_fields, tag_rows());
+  write_named_list(out, "heap", named_heap_stats_fields, heaps);
   std::fprintf(out, "]}\n");
 }
 
@@ -181,13 +189,13 @@ const char* describe_metric(std::FILE* out, const stats_field<Stats>& f) {
   return end;
 }
 
-/// Effects: writes each field of what `for_each` visits, by name; nothing if that is nothing.
-template <class Stats, std::size_t N, class ForEach>
+/// Effects: writes each field of `rows` with a name; nothing if there are none.
+template <class Stats, std::size_t N, class Rows>
 void write_named_metrics(std::FILE* out, const char* label, const stats_field<Stats> (&fields)[N],
-                         ForEach for_each) {
+                         const Rows& rows) {
   for (const auto& f : fields) {
     bool is_described = false;
-    for_each([&](const char* name, const Stats& figures) {
+    rows.for_each([&](const char* name, const Stats& figures) {
       if (!is_described) describe_metric(out, f);
       is_described = true;
       std::fprintf(out, "ashlar_%s{%s=\"", f.metric, label);
@@ -214,9 +222,8 @@ void write_prometheus(std::FILE* out, const ashlar_stats& stats, const named_hea
       std::fprintf(out, "\"} %" PRIu64 "\n", c.*f.value);
     });
   }
-  write_named_metrics(out, "tag", tag_stats_fields, [](auto visit) { for_each_tag(visit); });
-  write_named_metrics(out, "heap", named_heap_stats_fields,
-                      [&heaps](auto visit) { heaps.for_each(visit); });
+  write_named_metrics(out, "tag", tag_stats_fields, tag_rows());
+  write_named_metrics(out, "heap", named_heap_stats_fields, heaps);
 }
 
 }  // namespace
@@ -224,9 +231,9 @@ void write_prometheus(std::FILE* out, const ashlar_stats& stats, const named_hea
 extern "C" int ashlar_stats_write(std::FILE* stream, ashlar_stats_format format) noexcept {
   // Taken first, at one moment: writing allocates a buffer for the stream.
   ashlar_stats stats;
-  ashlar_stats_get(&stats);
   named_heap_rows heaps;
-  heaps.take();
+  if (format != ASHLAR_STATS_TEXT) heaps.take(stats);
+  ashlar_stats_get(&stats);
   switch (format) {
     case ASHLAR_STATS_JSON:
       write_json(stream, stats, heaps);

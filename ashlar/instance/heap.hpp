@@ -69,7 +69,7 @@ class heap {
   /// it now. When the system refuses the heap's own data (some 50 KiB), every allocation finds the
   /// heap exhausted. Requires: what `source` refers to outlives the heap; the source is called with
   /// locks of the heap held, by any thread, so it must be callable by any thread, must not call
-  /// this heap, and begins and ends no heap.
+  /// this heap or ask for statistics as JSON or for Prometheus, and begins and ends no heap.
   /// Throws: nothing. Some system calls, here and at the first allocation; faces_bench.cpp in
   /// bench/ measures what the life of a heap costs.
   explicit heap(const heap_options& options = {}, source_type source = {},
