@@ -4,7 +4,7 @@
 Prometheus and promtool are asked where they are installed, and the profile is read by `go tool pprof` where that is.
 OTLP is read by PyPI's opentelemetry-proto 1.45.2 where that is: of another version the fields may be others.
 
-Run: agent_test.py COMMAND SERVICE DROP_IN
+Run: agent_test.py COMMAND SERVICE DROP_IN LINKED
 """
 import base64
 import concurrent.futures
@@ -32,7 +32,7 @@ from metrics_text import parse_metrics  # pylint: disable=wrong-import-position
 from pprof import Profile, inside, variable  # pylint: disable=wrong-import-position
 from processes import CommandTest, read, run_together, wait_until, write  # pylint: disable=wrong-import-position
 
-COMMAND, SERVICE, DROP_IN = sys.argv[1:4]
+COMMAND, SERVICE, DROP_IN, LINKED = sys.argv[1:5]
 
 
 def samples(text):
@@ -211,6 +211,16 @@ class AgentTest(CommandTest):
         self.assertAlmostEqual(shown.sum("inuse_space", 'the "cache"'), live, delta=10)
         sites = json.loads(self.text(f"/sites?pid={service.pid}"))["sites"]
         self.assertEqual([site["tag"] for site in sites[:2]], ["", 'the "cache"'])
+
+    def test_named_heaps(self):
+        service = self.service(LINKED, LD_PRELOAD="")
+        service.ask("heap")
+        self.agent()
+        (labels, used), = self.value("ashlar_named_heap_used_bytes").items()
+        self.assertEqual((dict(labels)["pid"], labels[-1], used), (str(service.pid), ("heap", "tenant 7"), 3 << 20))
+        own = samples(self.done("ctl", service.pid, "metrics"))
+        for name in ("ashlar_named_heaps", "ashlar_named_heap_committed_bytes", "ashlar_named_heap_budget_bytes"):
+            self.assertEqual(self.one(name), own[name, labels[-1:]])
 
     def test_formats(self):
         self.service()
@@ -530,10 +540,15 @@ class AgentTest(CommandTest):
         known = json.loads(self.done("ctl", "--json", self.service().pid, "stats"))
         del known["total"]["pinned_bytes"]
         known["total"]["of_later"] = 1
+        # It may name what it likes, and is believed to name as many tags as a process has at most.
+        known["heaps"] = [{"heap": f'{i:04}\n"é', "heaps": (1 << 64) - 2, "of_later": 1} for i in range(2000)]
         text = json.dumps(known).encode()
         self.strange(os.getpid(), lambda connection: (connection.recv(100),
                                                       connection.sendall(b"ashlar 1 ok    %016d\n" % len(text) + text)))
         self.agent()
+        self.assertEqual([dict(labels)["heap"] for labels in self.value("ashlar_named_heaps", os.getpid())],
+                         [f'{i:04}\n"é' for i in range(257)])
+        self.assertEqual(self.value("ashlar_named_heap_budget_bytes"), {})
         self.assertEqual(self.one("ashlar_heap_used_bytes", os.getpid()), known["total"]["bytes_in_use"])
         self.assertEqual(self.value("ashlar_heap_pinned_bytes", os.getpid()), {})
         self.assertEqual(self.one("ashlar_agent_wrong_answers"), 0)
@@ -961,4 +976,4 @@ if __name__ == "__main__":
     if "was built without cpp-httplib" in subprocess.run([COMMAND, "agent", "--listen", "x"], capture_output=True, text=True,
                                                          check=False).stderr:
         sys.exit(print("skipped: this command was built without cpp-httplib"))
-    run_together(8, sys.argv[4:])
+    run_together(8, sys.argv[5:])

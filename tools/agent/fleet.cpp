@@ -20,6 +20,9 @@ constexpr control::bounds look_bounds{.each = milliseconds(500),
                                       .at_once = 64};
 constexpr milliseconds as_good_as_new(500);
 
+// Of a list no more is kept: more tags than these no process has, nor does it name more heaps.
+constexpr std::size_t names_max = 257;
+
 // Effects: fills what the text says of each thing that has a name.
 template <class Stats, std::size_t N>
 void read_named(const nlohmann::json& all, const char* list, const char* label,
@@ -27,6 +30,7 @@ void read_named(const nlohmann::json& all, const char* list, const char* label,
   const auto found = all.find(list);
   if (found == all.end()) return;
   for (const nlohmann::json& each : *found) {
+    if (into.size() == names_max) return;
     Stats& of = into[label_value(each.at(label).get_ref<const std::string&>())];
     for (const auto& f : fields) of.*f.value = files::count_or(each, f.name, not_told);
   }
