@@ -144,6 +144,8 @@ class ControlTest(CommandTest):
                          {"heap": "tenant 7", "heaps": 1, "bytes_in_use": 3 << 20, "committed_bytes": 0,
                           "budget_bytes": 8 << 20})
         self.assertGreaterEqual(heap["committed_bytes"], 3 << 20)
+        self.assertRegex(self.done("ctl", one.pid, "stats"),
+                         r"\n  heap       tenant 7: 3\.0 MiB in blocks, \S+ MiB committed, budget 8\.0 MiB\n")
         metrics = self.done("ctl", one.pid, "metrics")
         if shutil.which("promtool"):
             checked = subprocess.run(["promtool", "check", "metrics"], input=metrics, text=True, check=False,

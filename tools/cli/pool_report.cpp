@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <ashlar/core/stats_fields.hpp>
-
 #include "tools/cli/error.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/files/json.hpp"
@@ -61,6 +59,10 @@ pool_statistics parse_pool_statistics(const std::string& text, const std::string
     for (const nlohmann::json& entry : document.at("classes")) {
       statistics.classes.push_back(figures_from(entry, class_stats_fields));
     }
+    if (const auto heaps = document.find("heaps"); heaps != document.end())
+      for (const nlohmann::json& entry : *heaps)
+        statistics.heaps.emplace_back(entry.at("heap").get<std::string>(),
+                                      figures_from(entry, named_heap_stats_fields));
   } catch (const nlohmann::json::exception& error) {
     throw command_error(status_failed, fmt::format("{} is damaged or incomplete ({})", origin,
                                                    files::reason_of(error)));
@@ -173,6 +175,11 @@ std::string render_totals(const pool_statistics& statistics, report_detail detai
       "  beside     {} of tables and caches, {} given back to the system, {} thread{}\n",
       format_bytes(total.metadata_bytes), format_bytes(total.given_back_bytes), total.threads,
       total.threads == 1 ? "" : "s");
+  for (const auto& [name, heap] : statistics.heaps)
+    text += fmt::format("  heap       {}{}: {} in blocks, {} committed, budget {}\n",
+                        printable(name), heap.heaps == 1 ? "" : fmt::format(" x {}", heap.heaps),
+                        format_bytes(heap.bytes_in_use), format_bytes(heap.committed_bytes),
+                        heap.budget_bytes == 0 ? "none" : format_bytes(heap.budget_bytes));
   if (detail == report_detail::full) {
     text += fmt::format("  calls      {} allocations, {} frees\n", format_count(total.allocations),
                         format_count(total.frees));

@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
 
-#include <ashlar/core/stats.h>
+#include <ashlar/core/stats_fields.hpp>
 
 #include "tools/cli/text.hpp"
 #include "tools/measure/child_process.hpp"
@@ -30,6 +31,8 @@ struct pool_statistics {
   class_figures large{};
   std::vector<class_figures> classes;  // by block size, only used ones
   nlohmann::json document;             // as the library wrote it
+  // Of the program's own, with their names.
+  std::vector<std::pair<std::string, named_heap_stats>> heaps;
 };
 
 // Throws: command_error that says what is wrong with the text; `origin` names it.

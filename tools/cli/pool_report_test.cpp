@@ -133,6 +133,16 @@ TEST(PoolReport, AsciiMeansAscii) {
   EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c > 0; }));
 }
 
+TEST(PoolReport, HeapsOfTheProgramsOwnAreListed) {
+  nlohmann::json document = sample_statistics(1);
+  document["heaps"] = {{{"heap", "a\x1b"}, {"heaps", 2}, {"bytes_in_use", 3u << 20}}};
+  const std::string text = render_pool_report(parse_pool_statistics(document.dump(), "x"),
+                                              report_detail::summary, glyphs::ascii);
+  EXPECT_NE(text.find("\n  heap       a\\x1b x 2: 3.0 MiB in blocks, 0 B committed, budget none\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(PoolReport, NoClassAtAllIsNoFault) {
   const std::string text = render_pool_report(sample(0), report_detail::summary, glyphs::utf8);
   EXPECT_NE(text.find("at peak"), std::string::npos);

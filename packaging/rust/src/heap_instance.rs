@@ -74,7 +74,8 @@ unsafe impl Send for Heap {}
 unsafe impl Sync for Heap {}
 
 impl Heap {
-    /// A heap that holds at most `budget` bytes ([`usize::MAX`]: as much as there is). Faults call it `name`.
+    /// A heap that holds at most `budget` bytes ([`usize::MAX`]: as much as there is). Faults and statistics call
+    /// it `name`.
     ///
     /// A size in use has whole slabs, mostly of 64 KiB, so a budget of less than a few hundred KiB serves few
     /// sizes. The heap's own data, some 50 KiB at first, come on top. Where the system refuses those, the
