@@ -9,19 +9,13 @@ namespace {
 using namespace ashlar;
 using ashlar_test::test_source;
 using ashlar_test::test_source_ref;
+using support::opaque;
 
 constexpr std::size_t word = sizeof(void*);
 constexpr std::size_t head = align_up(5 * word, alignof(std::max_align_t));  // of a chunk
 
 template <class... Policies>
 using growing = arena<test_source_ref, Policies...>;
-
-/// The same pointer, about which the compiler knows nothing: it would warn of these misuses itself.
-template <class T>
-T* opaque(T* p) {
-  asm volatile("" : "+r"(p));
-  return p;
-}
 
 // ---- a policy that is off costs no byte ----
 
@@ -431,7 +425,7 @@ TEST(Arena, MovesWithBlocksAndMarkers) {
 TEST(Arena, MoreThanTheStorageIsAlignedForIsAlignedAtRunTimeToo) {
   static_arena<4096> memory;
   for (std::size_t alignment = 1; alignment <= 1024; alignment *= 2) {
-    asm volatile("" : "+r"(alignment));  // so that the compiler does not know it
+    alignment = opaque(alignment);
     static_cast<void>(memory.allocate(1, 1));
     ASSERT_TRUE(is_aligned(memory.allocate(1, alignment), alignment));
   }

@@ -1,4 +1,5 @@
 // Walks over live objects, at_death, move assignment and handles one pointer wide.
+#include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/object_pool.hpp>
@@ -9,27 +10,8 @@ namespace {
 
 using namespace ashlar;
 
-struct counted {
-  static inline int alive = 0;
-  explicit counted(int v) : value(v) {
-    if (v < 0) throw std::invalid_argument("negative");
-    ++alive;
-  }
-  ~counted() { --alive; }
-  int value;
-};
-
-struct new_source {
-  static inline int pieces = 0;
-  void* allocate(std::size_t n, std::size_t a) noexcept {
-    ++pieces;
-    return ::operator new(n, std::align_val_t{a}, std::nothrow);
-  }
-  void deallocate(void* p, std::size_t, std::size_t a) noexcept {
-    --pieces;
-    ::operator delete(p, std::align_val_t{a});
-  }
-};
+using support::counted;
+using support::new_source;
 
 // ---- walks, over pools of every kind ----
 

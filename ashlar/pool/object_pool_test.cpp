@@ -1,3 +1,4 @@
+#include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/object_pool.hpp>
@@ -14,15 +15,7 @@ struct point {
 struct alignas(64) line_of_cache {
   char bytes[100];
 };
-struct counted {
-  static inline int alive = 0;
-  explicit counted(int v) : value(v) {
-    if (v < 0) throw std::invalid_argument("negative");
-    ++alive;
-  }
-  ~counted() { --alive; }
-  int value;
-};
+using support::counted;
 
 // ---- bytes: the classic static pools were arrays of pointers, and so of 8 times the blocks ----
 
@@ -131,9 +124,6 @@ TEST(StaticPool, BorrowsFromALargerOne) {
 
 // ---- objects ----
 
-template <class Pool>
-class Objects : public testing::Test {};
-
 TEST(ObjectPool, CreatesAndDestroys) {
   std::byte bytes[object_pool<counted>::storage_bytes(3)];
   object_pool<counted> pool(bytes);
@@ -217,21 +207,14 @@ TEST(ObjectPoolDeathTest, WhatIsNoObjectIsSeenBeforeItsDestructorRuns) {
 }
 
 TEST(ObjectPool, GrowsFromASource) {
-  struct source {
-    void* allocate(std::size_t n, std::size_t a) noexcept {
-      return ::operator new(n, std::align_val_t{a}, std::nothrow);
-    }
-    void deallocate(void* p, std::size_t, std::size_t a) noexcept {
-      ::operator delete(p, std::align_val_t{a});
-    }
-  };
-  object_pool<line_of_cache, source> pool(heap_blocks{.first_slab_blocks = 2});
+  using pool_type = object_pool<line_of_cache, support::new_source>;
+  pool_type pool(heap_blocks{.first_slab_blocks = 2});
   std::vector<line_of_cache*> all;
   for (int i = 0; i < 100; ++i) {
     all.push_back(pool.create());
     ASSERT_TRUE(is_aligned(all.back(), 64));
   }
-  object_pool<line_of_cache, source> moved(std::move(pool));
+  pool_type moved(std::move(pool));
   for (line_of_cache* p : all) moved.destroy(p);
   EXPECT_TRUE(moved.audit());
 }

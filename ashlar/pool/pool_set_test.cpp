@@ -8,6 +8,7 @@ namespace {
 
 using namespace ashlar;
 using ashlar_test::test_source;
+using support::opaque;
 using source_ref = ashlar_test::test_source_ref;
 
 /// A source that finds the size by itself, as a heap does.
@@ -18,13 +19,6 @@ struct heap_like : test_source {
     deallocate(p, lent.size, lent.alignment);
   }
 };
-
-/// The same value, about which the compiler knows nothing.
-template <class T>
-T opaque(T value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
 
 constexpr std::size_t word = sizeof(void*);
 constexpr std::size_t strict = alignof(std::max_align_t);

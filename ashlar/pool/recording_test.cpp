@@ -1,6 +1,7 @@
 // What each kind of pool tells a recorder, and when.
 // Needs POSIX.
 
+#include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/object_pool.hpp>
@@ -145,15 +146,8 @@ TEST_F(PoolRecording, ObjectsAreToldLikeBlocks) {
   expect(3, told::what::freed, &pool, "-", object);
 }
 
-struct malloc_source {
-  void* allocate(std::size_t size, std::size_t alignment) noexcept {
-    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  }
-  void deallocate(void* p, std::size_t, std::size_t) noexcept { std::free(p); }
-};
-
 TEST_F(PoolRecording, AGrowingPoolTellsBlocksOfAllItsSlabs) {
-  fixed_pool<malloc_source, to_heard> pool({24, 8}, heap_blocks{.first_slab_blocks = 2});
+  fixed_pool<support::new_source, to_heard> pool({24, 8}, heap_blocks{.first_slab_blocks = 2});
   std::vector<void*> held;
   for (int i = 0; i < 20; ++i) held.push_back(pool.allocate());
   for (void* p : held) pool.deallocate(p);

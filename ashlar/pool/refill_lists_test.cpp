@@ -267,17 +267,6 @@ TEST_F(RefillLists, exhaustion_is_the_policys) {
   EXPECT_NE(asking.allocate(8), nullptr) << "the handler runs without the lock, then a retry";
 }
 
-TEST_F(RefillLists, allocate_asks_the_policy_only_without_memory) {
-  ledger book;
-  refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> pool(ledger_source{&book});
-  void* const p = pool.allocate(32);
-  ASSERT_NE(p, nullptr);
-  EXPECT_TRUE(pool.owns(p));
-  book.budget = book.given;
-  EXPECT_THROW((void)pool.allocate(1000), std::bad_alloc);
-  pool.deallocate(p, 32);
-}
-
 using abandoned = refill_lists<buffer_source, 128, 8, at_death::abandon>;
 static_assert(std::is_trivially_destructible_v<abandoned>);
 static_assert(!std::is_trivially_destructible_v<lists>);

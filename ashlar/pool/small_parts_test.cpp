@@ -247,20 +247,15 @@ TEST(PoolExhaustion, NextLargerLendsAndGetsItsBlocksBack) {
   EXPECT_DEATH(small.deallocate(opaque(&outside)), "not allocated here");
 }
 
-TEST(PoolExhaustionDeathTest, NextLargerMustNotBeSmaller) {
-  std::byte a[64], b[8];
-  fixed_pool tiny(block_layout{8, 8}, std::span(a));
-  using next = exhaustion::next_larger<fixed_pool<>>;
-  fixed_pool<next> pool({64, 16}, b, next(tiny));
-  EXPECT_DEATH((void)pool.allocate(), "size or alignment");
-}
-
-TEST(PoolExhaustionDeathTest, NextLargerMustNotBeLessAligned) {
-  std::byte a[256], b[8];
-  fixed_pool large(block_layout{64, 8}, std::span(a));
-  using next = exhaustion::next_larger<fixed_pool<>>;
-  fixed_pool<next> pool({32, 16}, b, next(large));
-  EXPECT_DEATH((void)pool.allocate(), "size or alignment");
+TEST(PoolExhaustionDeathTest, NextLargerMustNotBeSmallerOrLessAligned) {
+  for (const auto& [lender, asks] : {std::pair{block_layout{8, 8}, block_layout{64, 16}},
+                                     {block_layout{64, 8}, block_layout{32, 16}}}) {
+    std::byte a[256], b[8];
+    fixed_pool large(lender, std::span(a));
+    using next = exhaustion::next_larger<fixed_pool<>>;
+    fixed_pool<next> pool(asks, b, next(large));
+    EXPECT_DEATH((void)pool.allocate(), "size or alignment");
+  }
 }
 
 TEST(PoolExhaustion, UpstreamLendsOneBlockAtATime) {

@@ -1,7 +1,9 @@
-// support/fixed_pools.hpp: what tests of fixed pools share: a pool in each kind of memory.
+// support/fixed_pools.hpp: what tests of pools share: a fixed pool in each kind of memory, a source, an object.
 #pragma once
 
 #include <mutex>
+#include <new>
+#include <stdexcept>
 
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
@@ -11,12 +13,29 @@ namespace support {
 using ashlar_test::test_source;
 using ashlar_test::test_source_ref;
 
-/// The same pointer, about which the compiler knows nothing: it would warn of these misuses itself.
-template <class T>
-T* opaque(T* p) {
-  asm volatile("" : "+r"(p));
-  return p;
-}
+/// For pools whose source is a type.
+struct new_source {
+  static inline int pieces = 0;
+  void* allocate(std::size_t n, std::size_t a) noexcept {
+    ++pieces;
+    return ::operator new(n, std::align_val_t{a}, std::nothrow);
+  }
+  void deallocate(void* p, std::size_t, std::size_t a) noexcept {
+    --pieces;
+    ::operator delete(p, std::align_val_t{a});
+  }
+};
+
+/// An object whose constructor may throw.
+struct counted {
+  static inline int alive = 0;
+  explicit counted(int v) : value(v) {
+    if (v < 0) throw std::invalid_argument("negative");
+    ++alive;
+  }
+  ~counted() { --alive; }
+  int value;
+};
 
 struct test_port {
   static inline std::mutex one_core;

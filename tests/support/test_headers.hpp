@@ -52,6 +52,13 @@
 
 namespace support {
 
+/// The same value, about which the compiler knows nothing: it would warn of misuses itself.
+template <class T>
+T opaque(T value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 /// The failure policy of live blocks (live_blocks.hpp) in a GoogleTest program.
 struct expects {
   void operator()(const std::string& what) const { ADD_FAILURE() << what; }
