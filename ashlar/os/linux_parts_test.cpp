@@ -1,5 +1,6 @@
 // The tests of what Linux alone has: a part for each source, with its name.
 // Needs Linux.
+#include <tests/support/in_child.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <dirent.h>
@@ -37,20 +38,12 @@ bool add_filter() {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/// Returns: what the function returns in a child of a fork: a filter stays until the process ends.
-template <class Function>
-int in_child(Function function) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(function());
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+using support::exit_status_of;  // in a child: a filter stays until the process ends
 
 constexpr int cannot = 77;
 
 TEST(CallFilter, OneThatComesAfterTheStartIsSeen) {
-  const int got = in_child([] {
+  const int got = exit_status_of([] {
     const bool before_it_asked = os::has_new_call_filter();
     os::note_call_filters();
     const bool before = os::has_new_call_filter();
@@ -63,7 +56,7 @@ TEST(CallFilter, OneThatComesAfterTheStartIsSeen) {
 }
 
 TEST(CallFilter, OneThatWasThereBeforeIsNot) {
-  const int got = in_child([] {
+  const int got = exit_status_of([] {
     if (!add_filter()) return cannot;
     os::note_call_filters();
     const bool of_container = os::has_new_call_filter();
@@ -82,7 +75,7 @@ TEST(CallFilter, NumbersAreTheSystemsInThreadsAndChildren) {
   bool in_thread = false;
   std::thread([&] { in_thread = is_right(); }).join();
   EXPECT_TRUE(in_thread);
-  EXPECT_EQ(in_child([&] {
+  EXPECT_EQ(exit_status_of([&] {
               os::note_process_number();
               return is_right() && os::process_number() == static_cast<std::size_t>(::getpid()) ? 0
                                                                                                 : 1;

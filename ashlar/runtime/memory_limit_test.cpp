@@ -1,5 +1,6 @@
 // The limit of the process heap: what is refused, who is called, what is told.
 // Needs Linux.
+#include <tests/support/in_child.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/adapt/process_source.hpp>
@@ -284,11 +285,8 @@ TEST_F(MemoryLimit, ThreadsAtTheLimitMakeProgressOrFailCleanly) {
 
 TEST_F(MemoryLimit, AChildOfForkHasIt) {
   limit_to(8 * mib);
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(block_of(9 * mib) == nullptr && block_of(mib) != nullptr ? 0 : 1);
-  int status = 1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(support::holds_in_child(
+      [] { return block_of(9 * mib) == nullptr && block_of(mib) != nullptr; }));
 }
 
 TEST_F(MemoryLimit, ATenantsHeapIsWithinTheProcesss) {

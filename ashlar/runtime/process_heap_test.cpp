@@ -1,6 +1,7 @@
 // The process heap as a program meets it: many threads, threads that end, fork.
 // Needs Linux.
 #include <latch>
+#include <tests/support/in_child.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <pthread.h>
@@ -183,16 +184,6 @@ TEST(ProcessHeap, WhatAThreadFreesAfterItsCacheIsGoneComesBack) {
   runtime::the_heap.audit();
 }
 
-/// Returns: the exit status of a child that runs `work` and exits with its result.
-template <class Work>
-int in_child(Work work) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(work());
-  int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-  return WEXITSTATUS(status);
-}
-
 TEST(ProcessHeap, AForkedChildHasAWholeHeap) {
   std::vector<void*> blocks(2000);
   for (void*& block : blocks) block = runtime::allocate(48);
@@ -204,7 +195,7 @@ TEST(ProcessHeap, AForkedChildHasAWholeHeap) {
     may_end.wait();
   });
   has_cache.wait();
-  const int status = in_child([&] {
+  const int status = support::exit_status_of([&] {
     if (stats().total.threads != 1) return 2;
     for (void* block : blocks) runtime::deallocate(block, "free");
     if (churn(5, 3000) != 0) return 3;
@@ -275,7 +266,7 @@ TEST(ProcessHeap, ServesWhileAnotherThreadForksAndFreesAfterIt) {
     std::thread forking([] {
       runtime::deallocate(runtime::allocate(size), "free");  // it has a cache then
       const detail::cache_tops mine = runtime::tops();
-      EXPECT_EQ(in_child([] { return churn(1, 200) == 0 ? 42 : 3; }), 42);
+      EXPECT_EQ(support::exit_status_of([] { return churn(1, 200) == 0 ? 42 : 3; }), 42);
       // A handler that interrupted a hit may have forked: so what the others free goes into no
       // cache.
       EXPECT_TRUE(std::equal(mine.top, std::end(mine.top), runtime::tops().top));
@@ -382,7 +373,7 @@ bool fills_new(unsigned char byte) {
 
 // In a child: nobody can tell the other tests' threads to go back to their hit paths.
 TEST(ProcessHeap, FillsBlocksWhenTold) {
-  const int status = in_child([] {
+  const int status = support::exit_status_of([] {
     // Its only thread is this one: so every thread that comes now can be reached.
     if (!runtime::fill_blocks(0x5a) || !fills_new(0xa5)) return 2;
     bool right = false;

@@ -250,21 +250,16 @@ MODE(take_what_there_is) {
 /// Returns: the wait status of this program in `mode` with `bytes` of addresses, or of data; killed when it hangs.
 int run_with(std::size_t bytes, char* mode, bool with_heap,
              __rlimit_resource resource = RLIMIT_AS) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+  const auto again = [&] {
     if (!with_heap) ::unsetenv("LD_PRELOAD");
-    ::alarm(20);
     char program[] = "/proc/self/exe";
-    char* const again[] = {program, mode, nullptr};
+    char* const words[] = {program, mode, nullptr};
     const rlimit limit = {bytes, bytes};
     ::setrlimit(resource, &limit);
-    ::execv(program, again);
-    ::_exit(127);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return status;
+    ::execv(program, words);
+    return 127;
+  };
+  return support::wait_status_of(again, 20);
 }
 
 // The loader itself needs some megabytes and ends with a signal or a line of its own where it has less. With

@@ -162,10 +162,7 @@ MODE(signals_are_blocked) {
 MODE(fork_restarts) {
   const std::size_t full = load_up();
   wait_until([] { return own_thread() != 0; });
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    ::alarm(60);
+  support::fork_and_wait([full] {
     REQUIRE(own_thread() == 0);
     free_most();
     free_rest();
@@ -175,8 +172,7 @@ MODE(fork_restarts) {
     wait_until([] { return own_thread() != 0; });
     wait_for_memory_to_go(full);
     std::exit(42);
-  }
-  support::wait_for(child);
+  });
   REQUIRE(own_thread() != 0);
   free_most();
   wait_for_memory_to_go(full);

@@ -1,11 +1,11 @@
 // fork while another thread uses the program's first heap instance: whatever is set up once must be
 // whole in the child, and no lock may stay held there by a thread that it does not have.
+#include <tests/support/in_child.hpp>
 #include <tests/support/require.hpp>
 #include <thread>
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <ashlar/instance/heap.hpp>
@@ -35,19 +35,14 @@ int main() {
     is_through = true;
   });
   while (!is_in && !is_through) ::usleep(1'000);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    ::alarm(10);
+  const auto use = [&] {
     void* const block = shared.try_allocate(100);
     REQUIRE(block != nullptr);
     shared.deallocate(block);
     ashlar::heap own;
     REQUIRE(own.try_allocate(100) != nullptr);
-    ::_exit(0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return 0;
+  };
+  REQUIRE(support::exit_status_of(use, 10) == 0);
   first.join();
 }

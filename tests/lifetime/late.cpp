@@ -148,15 +148,7 @@ void use_heap() {
 }
 void expect_whole_heap() {
   use_heap();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    use_heap();
-    ::_exit(0);
-  }
-  int status = 1;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(status == 0);
+  support::fork_and_wait(use_heap, 20);
   face::audit();
 }
 

@@ -14,19 +14,13 @@ constexpr std::size_t limit = 96 * mebibyte;
 int run_limited(char* mode) {
   const support::limited_group group(limit);
   if (!group.exists()) return -1;
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+  return support::wait_status_of([&] {
     REQUIRE(group.enter());
-    ::alarm(60);
     char program[] = "/proc/self/exe";
     char* const again[] = {program, mode, nullptr};
-    ::execv("/proc/self/exe", again);
-    ::_exit(1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return status;
+    ::execv(program, again);
+    return 1;
+  });
 }
 
 constexpr const char* no_group =

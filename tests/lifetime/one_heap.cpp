@@ -1,11 +1,11 @@
 // A plugin whose copy of ashlar has visible names, in a program whose copy has them, too: the names of the program's copy
 // come first, so there is one heap. Each of the two is libashlar.so or libashlar.a.
 #include <tests/lifetime/plugin.hpp>
+#include <tests/support/in_child.hpp>
 #include <tests/support/require.hpp>
 #include <thread>
 
 #include <dlfcn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <ashlar/ashlar.h>
@@ -35,14 +35,11 @@ int main(int, char** arguments) {
   const plugin_face face = *entry();
   cross(face);
   std::thread([&] { cross(face); }).join();
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+  const auto in_child = [&] {
     cross(face);
-    ::_exit(42);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 42);
+    return 42;
+  };
+  REQUIRE(support::exit_status_of(in_child) == 42);
   REQUIRE(::dlclose(library) == 0);
   cross({xmalloc, xfree, ashlar_trim});
   xfree(early);

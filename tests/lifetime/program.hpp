@@ -5,6 +5,7 @@
 #include <atomic>
 #include <tests/support/extent.hpp>
 #include <tests/support/face.hpp>
+#include <tests/support/in_child.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
@@ -13,7 +14,6 @@
 #include <thread>
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,23 +65,16 @@ inline std::uint64_t figure_in(const char* path, const char* key, int base = 10)
   return found == nullptr ? 0 : std::strtoull(found + std::strlen(key), nullptr, base);
 }
 
-inline void wait_for(pid_t child) {
-  int status = 0;
-  while (::waitpid(child, &status, 0) != child) REQUIRE(errno == EINTR);
-  if (WIFSIGNALED(status)) std::fprintf(stderr, "child: signal %d\n", WTERMSIG(status));
-  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
-}
 /// Effects: calls `body` in a child, which has a minute: so long nobody waits on the busiest machine.
 template <class Body>
-void fork_and_wait(Body body) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    ::alarm(60);
+void fork_and_wait(Body body, unsigned seconds = 60) {
+  const auto work = [&body] {
     body();
-    ::_exit(42);
-  }
-  wait_for(child);
+    return 42;
+  };
+  const int status = wait_status_of(work, seconds);
+  if (WIFSIGNALED(status)) std::fprintf(stderr, "child: signal %d\n", WTERMSIG(status));
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
 }
 
 /// Blocks of many sizes with their patterns, of any allocator; as objects without a destructor.

@@ -84,33 +84,23 @@ std::size_t use_up(std::size_t size) {
   return bytes;
 }
 
-/// Runs `body` in a child that ends at its first system call but the one that ends it well.
+/// Runs `body` in a child that ends at its first system call but the one that ends it well. Returns: its wait status.
 template <class Body>
-void require_no_system_call(Body body) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+int status_without_calls(Body body) {
+  return support::wait_status_of([&] {
     REQUIRE(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
     body();
-    ::syscall(SYS_exit, 0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return static_cast<int>(::syscall(SYS_exit, 0));
+  });
+}
+template <class Body>
+void require_no_system_call(Body body) {
+  REQUIRE(status_without_calls(body) == 0);
 }
 
 MODE(no_system_call) {
-  // What the test itself rests on: that a call is noticed.
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    REQUIRE(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
-    xfree(xmalloc(64 * mebibyte));  // not sealed: has to ask
-    ::syscall(SYS_exit, 0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFSIGNALED(status));
+  // What the test itself rests on: that a call is noticed. What is not sealed has to ask.
+  REQUIRE(WIFSIGNALED(status_without_calls([] { xfree(xmalloc(64 * mebibyte)); })));
 
   REQUIRE(ashlar_prefault(prefaulted, 0) == 0);
   ashlar_seal();
@@ -154,18 +144,14 @@ MODE(no_page_fault) {
   // A kernel that moves a page (compaction, huge pages) makes a fault that is nobody's. A page the
   // heap did not touch makes one in each fresh process, so one of three has to be without.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    const pid_t child = ::fork();  // nothing has used the heap yet
-    REQUIRE(child >= 0);
-    if (child == 0) {
+    const int status = support::exit_status_of([] {  // nothing has used the heap yet
       const long faults = faults_when_sealed();
       std::printf("%ld page faults in 200000 steps\n", faults);
       std::fflush(stdout);
-      ::_exit(faults == 0 ? 0 : 1);
-    }
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    REQUIRE(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 0) return 0;
+      return faults == 0 ? 0 : 1;
+    });
+    REQUIRE(status != -1);
+    if (status == 0) return 0;
   }
   return 1;
 }

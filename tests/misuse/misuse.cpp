@@ -1,4 +1,4 @@
-// One misuse per mode. Prints the address that is about to be misused, then misuses it. What is
+// One misuse per mode. Says which address is about to be misused, then misuses it. What is
 // detected only when the block returns to its slab is followed by a trim or by the end of a thread.
 // A mode that comes to its end says so and returns 0: for the driver, a failure.
 #include <cstdint>
@@ -20,7 +20,7 @@ void* about_to_misuse(void* address) {
   const int length =
       std::snprintf(line, sizeof line, "misused: 0x%llx\n",
                     static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address)));
-  if (::write(STDOUT_FILENO, line, static_cast<std::size_t>(length)) != length) ::_exit(3);
+  if (::write(STDERR_FILENO, line, static_cast<std::size_t>(length)) != length) ::_exit(3);
   void* volatile hidden = address;
   return hidden;
 }

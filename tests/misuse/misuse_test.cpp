@@ -1,62 +1,8 @@
 // Runs every misuse of misuse.cpp, on both faces: each must end by SIGABRT with a line on standard
 // error that holds "ashlar:", the name of the call and the address. Ending well is a failure.
 #include <cctype>
+#include <tests/support/in_child.hpp>
 #include <tests/support/test_headers.hpp>
-
-namespace support {
-
-struct outcome {
-  bool exited = false;  ///< by itself, with `code`; otherwise by the signal `code`
-  int code = 0;
-  std::string out, err;
-};
-
-/// Returns: what has to stand before a program of this build to run it: nothing, or an emulator and its arguments.
-inline std::vector<std::string> emulator() {
-  std::vector<std::string> words;
-#ifdef ASHLAR_EMULATOR
-  std::istringstream list(ASHLAR_EMULATOR);
-  for (std::string word; list >> word;) words.push_back(word);
-#endif
-  return words;
-}
-
-/// Effects: runs `program_and_arguments` with the caller's environment and `environment` ("NAME=value") added,
-/// waits for its end. A program that hangs is ended by SIGALRM after `seconds`.
-inline outcome run(const std::vector<std::string>& program_and_arguments,
-                   const std::vector<std::string>& environment, unsigned seconds) {
-  std::vector<std::string> arguments = emulator();
-  arguments.insert(arguments.end(), program_and_arguments.begin(), program_and_arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& s : arguments) pointers.push_back(s.data());
-  pointers.push_back(nullptr);
-  std::FILE* const streams[2] = {std::tmpfile(), std::tmpfile()};
-  if (streams[0] == nullptr || streams[1] == nullptr) throw std::runtime_error("tmpfile");
-  const pid_t child = ::fork();
-  if (child < 0) throw std::runtime_error("fork");
-  if (child == 0) {
-    ::dup2(::fileno(streams[0]), STDOUT_FILENO);
-    ::dup2(::fileno(streams[1]), STDERR_FILENO);
-    for (const std::string& s : environment) ::putenv(const_cast<char*>(s.c_str()));
-    ::alarm(seconds);
-    ::execv(pointers[0], pointers.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  if (::waitpid(child, &status, 0) != child) throw std::runtime_error("waitpid");
-  outcome result;
-  for (int i = 0; i < 2; ++i) {
-    std::rewind(streams[i]);
-    for (int c = 0; (c = std::fgetc(streams[i])) != EOF;)
-      (i == 0 ? result.out : result.err).push_back(static_cast<char>(c));
-    std::fclose(streams[i]);
-  }
-  result.exited = WIFEXITED(status);
-  result.code = result.exited ? WEXITSTATUS(status) : WTERMSIG(status);
-  return result;
-}
-
-}  // namespace support
 
 namespace {
 
@@ -73,10 +19,24 @@ constexpr face faces[] = {
 #endif
 };
 
-support::outcome run(const face& f, const std::string& mode,
-                     std::vector<std::string> environment = {}) {
-  if (f.preload != nullptr) environment.push_back(std::string("LD_PRELOAD=") + f.preload);
-  return support::run({f.program, mode}, environment, 60);
+/// Effects: runs the program in this mode, by the emulator of this build where it has one.
+support::child_end run(const face& f, const std::string& mode, const char* environment = nullptr) {
+  std::vector<std::string> words;
+#ifdef ASHLAR_EMULATOR
+  std::istringstream emulator(ASHLAR_EMULATOR);
+  for (std::string word; emulator >> word;) words.push_back(word);
+#endif
+  words.insert(words.end(), {f.program, mode});
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const auto begin = [&] {
+    if (f.preload != nullptr) ::setenv("LD_PRELOAD", f.preload, 1);
+    if (environment != nullptr) ::putenv(const_cast<char*>(environment));
+    ::execv(pointers[0], pointers.data());
+    return false;
+  };
+  return support::in_child(begin, 60);
 }
 
 struct misuse {
@@ -100,11 +60,11 @@ std::vector<misuse> misuses() {
 }
 
 /// The address that the program announced, as 0x and digits; empty when it did not get that far.
-std::string announced(const std::string& out) {
+std::string announced(const std::string& said) {
   const std::string label = "misused: ";
-  const std::size_t at = out.find(label);
+  const std::size_t at = said.find(label);
   if (at == std::string::npos) return {};
-  return out.substr(at + label.size(), out.find('\n', at) - at - label.size());
+  return said.substr(at + label.size(), said.find('\n', at) - at - label.size());
 }
 
 /// True when one line of `text` holds all of it; the address as a whole number.
@@ -128,8 +88,8 @@ class Misuse : public testing::TestWithParam<std::tuple<face, misuse>> {};
 
 TEST_P(Misuse, EndsWithAMessageAndAbort) {
   const auto& [f, m] = GetParam();
-  const support::outcome result = run(f, m.mode);
-  const std::string address = announced(result.out);
+  const support::child_end result = run(f, m.mode);
+  const std::string address = announced(result.err);
   ASSERT_NE(address, "") << "the program did not get as far as its misuse: " << result.err;
   EXPECT_FALSE(result.exited) << "the program went on and ended with " << result.code;
   EXPECT_EQ(result.code, SIGABRT) << result.err;
@@ -141,8 +101,8 @@ TEST_P(Misuse, EndsWithAMessageAndAbort) {
 // nothing (0).
 TEST_P(Misuse, IsToldAndDroppedWhereTheProcessGoesOn) {
   const auto& [f, m] = GetParam();
-  const support::outcome result = run(f, m.mode, {"ASHLAR_FAULT=continue"});
-  const std::string address = announced(result.out);
+  const support::child_end result = run(f, m.mode, "ASHLAR_FAULT=continue");
+  const std::string address = announced(result.err);
   ASSERT_NE(address, "") << result.err;
   EXPECT_TRUE(result.exited) << "signal " << result.code << "\n" << result.err;
   const bool reallocates = m.call == "realloc";
@@ -162,10 +122,10 @@ TEST(Misuses, AreListedByTheProgram) { EXPECT_EQ(misuses().size(), 33u); }
 class CorrectUse : public testing::TestWithParam<face> {};
 
 TEST_P(CorrectUse, EndsWell) {
-  const support::outcome result = run(GetParam(), "none");
-  EXPECT_TRUE(result.exited);
-  EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(result.err, "");
+  const support::child_end result = run(GetParam(), "none");
+  EXPECT_TRUE(result.well());
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_NE(announced(result.err), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryFace, CorrectUse, testing::ValuesIn(faces),

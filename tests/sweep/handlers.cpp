@@ -2,13 +2,12 @@
 // handler runs would stop the thread or the child. The program has to succeed whichever request for pages is refused
 // first, and all later ones with it, for its handler makes memory available again: sweep.py tries every n.
 #include <iterator>
+#include <tests/support/in_child.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
 
 #include <pthread.h>
-#include <sys/wait.h>
 #include <tests/sweep/failing_pages.h>
-#include <unistd.h>
 #ifndef ASHLAR_FACE_DROP_IN
 #include <ashlar/ashlar.hpp>
 #include <ashlar/os/mutex.hpp>
@@ -37,15 +36,7 @@ void handler() {
   sweep_memory_is_back();
   REQUIRE(use_in_other_thread());
 
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    ::alarm(10);
-    ::_exit(use_quietly() ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  REQUIRE(support::exit_status_of([] { return use_quietly() ? 0 : 1; }, 10) == 0);
   REQUIRE(use_quietly());
 }
 
