@@ -41,13 +41,12 @@ std::string some_trace(std::uint64_t seed) {
   return bytes;
 }
 
-class ProfileCommand : public CommandByShell {
+class ProfileCommand : public CommandThatSays {
  protected:
   // Makes NAME.atrace and NAME.aprof.
   void make(const std::string& name, std::uint64_t seed) const {
     write_file(path(name + ".atrace"), some_trace(seed));
-    const ended made =
-        ashlar("tune profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"), 0);
+    done("tune profile " + name + ".atrace -o " + name + ".aprof");
   }
 };
 
@@ -57,68 +56,59 @@ TEST_F(ProfileCommand, AProfileOfATraceTellsWhatItIsOf) {
   EXPECT_EQ(a.runs, 1u);
   EXPECT_GT(a.births(), 1000u);
   EXPECT_GT(a.deaths(), 500u);
-  EXPECT_EQ(count_files(), 2u);
-  has(done("tune profile " + path("a.atrace") + " -o " + path("a.aprof"), 0), "a.aprof: 1 run, 1,");
+  EXPECT_EQ(files().size(), 2u);
+  has(done("tune profile a.atrace -o a.aprof"), "a.aprof: 1 run, 1,");
   EXPECT_EQ(read_profile(path("a.aprof")), a);
 }
 
 TEST_F(ProfileCommand, TracesTogetherAreTheirProfilesMergedToTheByte) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) make(std::to_string(seed), seed);
-  const auto in = [this](const std::string& names, const std::string& ending) {
-    std::string words;
-    for (const char name : names) words += " " + path(name + ending);
-    return words;
-  };
-  done("tune profile -o " + path("traces") + in("0123", ".atrace"));
-  done("tune profile -o " + path("all") + in("0123", ".aprof"));
-  done("tune profile -o " + path("late") + in("31", ".aprof"));
-  done("tune profile -o " + path("tree") + in("02", ".aprof") + " " + path("late"));
-  const std::string all = read_file(path("all"));
+  done("tune profile -o traces 0.atrace 1.atrace 2.atrace 3.atrace");
+  done("tune profile -o all 0.aprof 1.aprof 2.aprof 3.aprof");
+  done("tune profile -o late 3.aprof 1.aprof");
+  done("tune profile -o tree 0.aprof 2.aprof late");
+  const std::string all = said("all");
   EXPECT_EQ(read_profile(path("all")).runs, 4u);
-  EXPECT_EQ(read_file(path("traces")), all);
-  EXPECT_EQ(read_file(path("tree")), all);
+  EXPECT_EQ(said("traces"), all);
+  EXPECT_EQ(said("tree"), all);
 
-  write_file(path("names"), path("3.aprof") + "\n\n" + path("2.aprof") + "\n" + path("1.aprof"));
-  const ended listed = ashlar(
-      "tune profile -o " + path("listed") + in("0", ".aprof") + " --list - < " + path("names"), 0);
-  EXPECT_EQ(read_file(path("listed")), all);
+  write_file(path("in"), "3.aprof\n\n2.aprof\n1.aprof");
+  done("tune profile -o listed 0.aprof --list -");
+  EXPECT_EQ(said("listed"), all);
 
   // What is merged may be what is replaced.
-  done("tune profile -o " + path("late") + in("02", ".aprof") + " " + path("late"));
-  EXPECT_EQ(read_file(path("late")), all);
+  done("tune profile -o late 0.aprof 2.aprof late");
+  EXPECT_EQ(said("late"), all);
 }
 
 TEST_F(ProfileCommand, ATraceThatWasCutIsProfiledUpToThereWithAWarning) {
   const std::string whole = some_trace(1);
   write_file(path("cut.atrace"), whole.substr(0, whole.size() - 7));
-  has(done("tune profile " + path("cut.atrace") + " -o " + path("cut.aprof"), 0), "warning");
+  has(done("tune profile cut.atrace -o cut.aprof"), "warning");
   EXPECT_EQ(read_profile(path("cut.aprof")).unfinished_runs, 1u);
 }
 
 TEST_F(ProfileCommand, BadInputIsNamedAndNothingIsWritten) {
   make("a", 1);
-  const std::string a = path("a.aprof");
-  const std::string out = " -o " + path("out");
-  const std::string was = read_file(a);
+  const std::string was = said("a.aprof");
   std::string damaged = was;
   char& byte = damaged[damaged.size() / 2];
   byte = static_cast<char>(byte ^ 1);
   write_file(path("damaged"), damaged);
   write_file(path("empty"), "");
   write_file(path("other"), "hello\n");
-  expect_refused("tune profile " + a + " " + path("damaged") + out, "damaged: at byte");
-  expect_refused("tune profile " + a + " " + path("empty") + out,
-                 "empty: at byte 0: the file is empty");
-  expect_refused("tune profile " + a + " " + path("other") + out,
-                 "other: at byte 0: this is no trace");
-  expect_refused("tune profile " + a + " /nowhere/b.aprof" + out, "/nowhere/b.aprof");
-  expect_refused("tune profile --list -" + out + " < /dev/null", "no trace or profile is named");
-  expect_refused("tune profile " + a, "--output");
-  expect_refused("tune profile " + a + " -o /nowhere/out", "/nowhere/out");
-  expect_refused("tune profile " + path("other") + out, "no trace");
-  expect_refused("tune profile " + path("a.atrace") + " -o " + path("a.atrace"), "is no profile");
-  expect_refused("tune profile " + out, "no trace or profile");
-  EXPECT_EQ(read_file(a), was);
+  const std::string merge = "tune profile -o out ";
+  expect_refused(merge + "a.aprof damaged", "damaged: at byte");
+  expect_refused(merge + "a.aprof empty", "empty: at byte 0: the file is empty");
+  expect_refused(merge + "a.aprof other", "other: at byte 0: this is no trace");
+  expect_refused(merge + "a.aprof /nowhere/b.aprof", "/nowhere/b.aprof");
+  expect_refused(merge + "--list -", "no trace or profile is named");
+  expect_refused("tune profile a.aprof", "--output");
+  expect_refused("tune profile a.aprof -o /nowhere/out", "/nowhere/out");
+  expect_refused(merge + "other", "no trace");
+  expect_refused("tune profile a.atrace -o a.atrace", "is no profile");
+  expect_refused(merge, "no trace or profile");
+  EXPECT_EQ(said("a.aprof"), was);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// support/command_in_folder.hpp: the ashlar command, started with words in a folder that has its streams as files, or as a
-// user types it into a shell.
+// support/command_in_folder.hpp: the ashlar command, started with words in a folder that has its streams as files.
 // Requires: ASHLAR_COMMAND, the command's path.
 #pragma once
 
@@ -14,6 +13,12 @@ namespace support {
 struct words : std::vector<std::string> {
   using vector::vector;
   words(std::vector<std::string> all) : vector(std::move(all)) {}
+  // Those of a line, with blanks between them.
+  words(const std::string& line) {
+    std::istringstream all(line);
+    for (std::string word; all >> word;) push_back(word);
+  }
+  words(const char* line) : words(std::string(line)) {}
   friend words operator+(words a, const words& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
@@ -71,7 +76,7 @@ class CommandInFolder : public TestFolder {
     }
     ::dup2(::open("in", O_RDONLY | O_CREAT, 0600), 0);
     ::dup2(reader_has_gone_ ? pipe_without_reader()
-                            : ::open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600),
+                            : ::open(output_, O_WRONLY | O_CREAT | O_TRUNC, 0600),
            1);
     ::dup2(::open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
     std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
@@ -122,6 +127,7 @@ class CommandInFolder : public TestFolder {
   [[nodiscard]] bool left_nothing_behind() const { return std::filesystem::is_empty(path("tmp")); }
 
   std::vector<std::pair<std::string, std::string>> environment_;
+  const char* output_ = "out";    // the file that is its standard output
   bool reader_has_gone_ = false;  // its standard output is a pipe that nobody reads any more
   int pending_signal_ =
       0;  // waits, blocked, for a command that looks for it: whenever that is, it has come before
@@ -135,46 +141,20 @@ class CommandInFolder : public TestFolder {
   }
 };
 
-struct ended {
-  int status = -1;
-  std::string said;  // on both streams
-};
-
-class CommandByShell : public TestFolder {
+// A command whose messages count, on whichever stream they are.
+class CommandThatSays : public CommandInFolder {
  protected:
-  [[nodiscard]] std::size_t count_files() const {
-    const std::filesystem::directory_iterator all(folder_);
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-  }
-
-  // Runs the command with these words, which a shell reads.
-  [[nodiscard]] static ended ashlar(const std::string& words) {
-    ended result;
-    FILE* const pipe = ::popen(("LC_ALL=C '" ASHLAR_COMMAND "' " + words + " 2>&1").c_str(), "r");
-    if (pipe == nullptr) return result;
-    std::array<char, 4096> piece{};
-    for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
-      result.said.append(piece.data(), got);
-    const int status = ::pclose(pipe);
-    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return result;
-  }
-  static ended ashlar(const std::string& words, int status, place at = place::current()) {
-    ended result = ashlar(words);
-    if (result.status != status)
-      ADD_FAILURE_AT(at.file_name(), at.line())
-          << "status " << result.status << ", not " << status << ": " << words << '\n'
-          << result.said;
-    return result;
-  }
-  static std::string done(const std::string& words, int status = 0, place at = place::current()) {
-    return ashlar(words, status, at).said;
+  // It has to end with this status. Returns: what it said on both streams.
+  std::string done(const words& line, int status = 0, place at = place::current()) const {
+    const finished_command ended = command(line, status, at);
+    return ended.out + ended.err;
   }
   // With status 2 and a message that has `named` in it; no file comes of it.
-  void expect_refused(const std::string& words, const std::string& named) const {
-    const std::size_t files = count_files();
-    has(done(words, 2), named);
-    EXPECT_EQ(count_files(), files) << words << ": a file was left";
+  void expect_refused(const words& line, const std::string& named,
+                      place at = place::current()) const {
+    const std::vector<std::string> before = files();
+    has(done(line, 2, at), named, at);
+    EXPECT_EQ(files(), before) << named << ": a file was left";
   }
 };
 

@@ -9,29 +9,27 @@ namespace fs = std::filesystem;
 using namespace support;
 const std::string sample = ASHLAR_SAMPLE_TRACE;
 
-using TuneCommand = CommandByShell;
+using TuneCommand = CommandThatSays;
 
 TEST_F(TuneCommand, WritesAHeaderAndACertificateThatIsTrue) {
-  has(done("tune -o " + path("p.hpp") + " " + sample, 0), "<-");
-  const auto json = nlohmann::json::parse(read_file(path("p.json")));
-  const std::string header = read_file(path("p.hpp"));
+  has(done("tune -o p.hpp " + sample), "<-");
+  const auto json = nlohmann::json::parse(said("p.json"));
+  const std::string header = said("p.hpp");
   for (const std::string& told :
        {json.at("total_bytes").dump(), json.at("inputs").at(0).at("sha256").get<std::string>()})
     has(header, told);
-  lacks(done("tune verify " + path("p.json"), 0), "was recorded");
+  lacks(done("tune verify p.json"), "was recorded");
   fs::copy_file(sample, path("moved"));
-  done("tune verify " + path("p.json") + " " + path("moved"));
-  done("tune check --against " + path("p.json") + " " + sample);
-  std::size_t files = 0;
-  for (const auto& entry : fs::directory_iterator(folder_)) files += entry.exists();
-  EXPECT_EQ(files, 3u) << "a temporary file was left";
+  done("tune verify p.json moved");
+  done("tune check --against p.json " + sample);
+  EXPECT_EQ(files().size(), 3u) << "a temporary file was left";
 }
 
 TEST_F(TuneCommand, TheSameTraceGivesTheSameFiles) {
-  done("tune --classes 3 -o " + path("a.hpp") + " " + sample);
-  done("tune --classes 3 -o " + path("b.hpp") + " " + sample);
-  EXPECT_EQ(read_file(path("a.hpp")), read_file(path("b.hpp")));
-  EXPECT_EQ(read_file(path("a.json")), read_file(path("b.json")));
+  done("tune --classes 3 -o a.hpp " + sample);
+  done("tune --classes 3 -o b.hpp " + sample);
+  EXPECT_EQ(said("a.hpp"), said("b.hpp"));
+  EXPECT_EQ(said("a.json"), said("b.json"));
 }
 
 // The classes and all that is claimed of them, but for where they come from.
@@ -44,59 +42,47 @@ nlohmann::json claimed_in(const std::string& certificate) {
 TEST_F(TuneCommand, AProfileGivesWhatItsTraceGives) {
   std::vector<std::string> traces{sample};
 #if defined(ASHLAR_DROP_IN)
-  const ended recorded =
-      ashlar("record -o " + path("run.atrace") + " -- " ASHLAR_PYTHON " -c 'print(dir())'", 0);
-  traces.push_back(path("run.atrace"));
+  done("record -o run.atrace -- " ASHLAR_PYTHON " -c print(dir())");
+  traces.push_back("run.atrace");
 #endif
-  const std::string profile = path("run.aprof");
   for (const std::string& trace : traces) {
-    done("tune profile -o " + profile + " " + trace);
-    for (const char* options : {"", "--classes 4 --margin 10", "--align 64 --largest 2000"}) {
-      const ended traced = ashlar(std::string("tune --resolution profile --certificate ") +
-                                      path("t.json") + " " + options + " " + trace,
-                                  0);
-      const ended profiled = ashlar(
-          std::string("tune -o ") + path("p.hpp") + " --rules " + options + " " + profile, 0);
-      has(profiled.said, "as profiles tell them apart");
+    done("tune profile -o run.aprof " + trace);
+    for (const std::string options : {"", "--classes 4 --margin 10", "--align 64 --largest 2000"}) {
+      done("tune --resolution profile --certificate t.json " + options + " " + trace);
+      has(done("tune -o p.hpp --rules " + options + " run.aprof"), "as profiles tell them apart");
       EXPECT_EQ(claimed_in(path("p.json")), claimed_in(path("t.json"))) << options;
-      const ended both = ashlar(std::string("tune --certificate ") + path("b.json") + " " +
-                                    options + " " + trace + " " + profile,
-                                0);
+      done("tune --certificate b.json " + options + " " + trace + " run.aprof");
       EXPECT_EQ(claimed_in(path("b.json")), claimed_in(path("t.json"))) << options;
-      for (const char* certificate : {"t.json", "p.json", "b.json"}) {
-        const ended verified = ashlar("tune verify " + path(certificate), 0);
-      }
-      done("tune check --against " + path("p.json") + " " + trace + " " + profile);
-      done("tune check --percent 50 --against " + path("p.json") + " " + profile, 1);
+      for (const std::string certificate : {"t.json", "p.json", "b.json"})
+        done("tune verify " + certificate);
+      done("tune check --against p.json " + trace + " run.aprof");
+      done("tune check --percent 50 --against p.json run.aprof", 1);
     }
-    const std::string heap = "tune --mode heap --certificate ";
-    done(heap + path("t.json") + " " + trace);
-    done(heap + path("p.json") + " " + profile);
+    done("tune --mode heap --certificate t.json " + trace);
+    done("tune --mode heap --certificate p.json run.aprof");
     EXPECT_EQ(claimed_in(path("p.json")), claimed_in(path("t.json")));
   }
 }
 
 TEST_F(TuneCommand, WhatAProfileDoesNotHaveIsRefused) {
-  const std::string profile = path("run.aprof");
-  done("tune profile -o " + profile + " " + sample);
-  expect_refused("tune --borrow " + profile, "--borrow");
-  expect_refused("tune --resolution exact " + profile, "--resolution exact");
+  done("tune profile -o run.aprof " + sample);
+  expect_refused("tune --borrow run.aprof", "--borrow");
+  expect_refused("tune --resolution exact run.aprof", "--resolution exact");
   expect_refused("tune --resolution coarse " + sample, "--resolution: 'coarse'");
-  expect_refused("tune --mode heap --resolution profile " + profile, "--resolution");
-  done("tune --borrow --classes 3 -o " + path("b.hpp") + " " + sample);
-  expect_refused("tune check --against " + path("b.json") + " " + profile, "borrow");
-  std::string damaged = read_file(profile);
+  expect_refused("tune --mode heap --resolution profile run.aprof", "--resolution");
+  done("tune --borrow --classes 3 -o b.hpp " + sample);
+  expect_refused("tune check --against b.json run.aprof", "borrow");
+  std::string damaged = said("run.aprof");
   damaged[damaged.size() / 2] ^= 1;
   write_file(path("damaged"), damaged);
-  expect_refused("tune -o " + path("d.hpp") + " " + path("damaged"), "damaged");
+  expect_refused("tune -o d.hpp damaged", "damaged");
   EXPECT_FALSE(fs::exists(path("d.hpp")));
 }
 
 TEST_F(TuneCommand, StatTellsOfAProfileWhatItTellsOfItsTrace) {
-  done("tune profile -o " + path("run.aprof") + " " + sample);
-  const auto traced = nlohmann::json::parse(ashlar("report --text --json " + sample).said);
-  const auto profiled =
-      nlohmann::json::parse(ashlar("report --text --json " + path("run.aprof")).said);
+  done("tune profile -o run.aprof " + sample);
+  const auto traced = nlohmann::json::parse(done("report --text --json " + sample));
+  const auto profiled = nlohmann::json::parse(done("report --text --json run.aprof"));
   for (const char* name : {"births", "birth_bytes", "deaths", "unknown_deaths"})
     EXPECT_EQ(profiled.at(name), traced.at(name)) << name;
   for (const char* name : {"bytes", "blocks"})
@@ -111,63 +97,59 @@ TEST_F(TuneCommand, StatTellsOfAProfileWhatItTellsOfItsTrace) {
   EXPECT_EQ(deaths, profiled.at("deaths").get<std::uint64_t>());
   EXPECT_EQ(lived, deaths);
   EXPECT_EQ(profiled.at("runs"), 1);
-  const ended text = ashlar("report --text --rows 3 " + path("run.aprof"), 0);
+  const std::string text = done("report --text --rows 3 run.aprof");
   for (const char* part : {"1 in", "births", "of one run", "size up to", ">= 1.07 s"})
-    has(text.said, part);
+    has(text, part);
 }
 
 // Pools of exact sizes: a step of the profile's sizes may be of two classes.
 TEST_F(TuneCommand, CheckTellsWhatAProfileCannot) {
-  done("tune profile -o " + path("run.aprof") + " " + sample);
-  done("tune --classes 8 --align 8 -o " + path("p.hpp") + " " + sample);
-  auto json = nlohmann::json::parse(read_file(path("p.json")));
+  done("tune profile -o run.aprof " + sample);
+  done("tune --classes 8 --align 8 -o p.hpp " + sample);
+  auto json = nlohmann::json::parse(said("p.json"));
   auto& classes = json["classes"];
   ASSERT_EQ(classes[6]["block_size"], 576);
   classes[6]["block_size"] = 568;  // of 545 to 576, which are one size of a profile
   write_file(path("p.json"), json.dump());
-  const std::string check = "tune check --against " + path("p.json") + " " + path("run.aprof");
-  const ended checked = ashlar(check, 1);
-  has(checked.said, "perhaps too many");
-  has(checked.said, "--resolution profile");
+  const std::string check = "tune check --against p.json run.aprof";
+  const std::string checked = done(check, 1);
+  has(checked, "perhaps too many");
+  has(checked, "--resolution profile");
   classes[7]["capacity"] = 1000;
   write_file(path("p.json"), json.dump());
-  has(done(check, 0), "at most");
+  has(done(check), "at most");
   classes[7]["block_size"] = 700;  // of 673 to 704
   write_file(path("p.json"), json.dump());
-  const ended unserved = ashlar(check, 1);
-  has(unserved.said, "no class serves");
-  has(unserved.said, "--resolution profile");
+  const std::string unserved = done(check, 1);
+  has(unserved, "no class serves");
+  has(unserved, "--resolution profile");
 }
 
 TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {
-  const ended tuned = ashlar("tune --mode heap -o " + path("c.classes") + " --certificate " +
-                                 path("c.json") + " " + sample,
-                             0);
-  const auto json = nlohmann::json::parse(read_file(path("c.json")));
+  done("tune --mode heap -o c.classes --certificate c.json " + sample);
+  const auto json = nlohmann::json::parse(said("c.json"));
   EXPECT_LE(json.at("slack_bytes").at("at_peak").get<double>() +
                 json.at("slack_bytes").at("over_time").get<double>(),
             json.at("standard_slack_bytes").at("at_peak").get<double>() +
                 json.at("standard_slack_bytes").at("over_time").get<double>() + 88 * 12 * 1024.0);
   EXPECT_EQ(json.at("block_sizes").back(), 131072);
 #if defined(ASHLAR_DROP_IN)
-  ASSERT_EQ(::setenv("ASHLAR_CONFIG", path("c.classes").c_str(), 1), 0);
-  const ended ran = ashlar("run --json=" + path("run.json") + " -- /bin/echo served");
-  const ended wrong =
-      (::setenv("ASHLAR_CONFIG", path("c.json").c_str(), 1), ashlar("run -- /bin/echo served"));
-  ::unsetenv("ASHLAR_CONFIG");
-  has(ran.said, "served");
-  lacks(ran.said, "is ignored");
-  has(wrong.said, "is ignored");
-  const auto statistics = nlohmann::json::parse(read_file(path("run.json"))).at("statistics");
+  environment_ = {{"ASHLAR_CONFIG", path("c.classes")}};
+  const std::string ran = done("run --json=run.json -- /bin/echo served");
+  has(ran, "served");
+  lacks(ran, "is ignored");
+  environment_ = {{"ASHLAR_CONFIG", path("c.json")}};
+  has(done("run -- /bin/echo served"), "is ignored");
+  environment_.clear();
+  const auto statistics = nlohmann::json::parse(said("run.json")).at("statistics");
   for (const auto& used : statistics.at("classes"))
     EXPECT_NE(std::find(json.at("block_sizes").begin(), json.at("block_sizes").end(),
                         used.at("block_size")),
               json.at("block_sizes").end())
         << used;
 #endif
-  done("tune --mode heap -o " + path("c.hpp") + " " + sample);
-  has(read_file(path("c.hpp")),
-      "block_sizes[" + std::to_string(json.at("block_sizes").size()) + "]");
+  done("tune --mode heap -o c.hpp " + sample);
+  has(said("c.hpp"), "block_sizes[" + std::to_string(json.at("block_sizes").size()) + "]");
 }
 
 TEST_F(TuneCommand, HeapModeRefusesWhatIsOfCapacities) {
@@ -181,19 +163,18 @@ TEST_F(TuneCommand, HeapModeRefusesWhatIsOfCapacities) {
 }
 
 TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {
-  done("tune --classes 4 --largest 300 -o " + path("p.hpp") + " " + sample);
-  const std::string check = "tune check --against " + path("p.json") + " " + sample;
+  done("tune --classes 4 --largest 300 -o p.hpp " + sample);
+  const std::string check = "tune check --against p.json " + sample;
   done(check);
-  const ended near = ashlar(check + " --percent 99", 1);
-  has(near.said, "too many");
-  lacks(near.said, "cannot be told");
+  const std::string near = done(check + " --percent 99", 1);
+  has(near, "too many");
+  lacks(near, "cannot be told");
   write_file(path("t.txt"), "ashlar-trace-text 1\n1 1 malloc 0x1000 16\n");
-  done("export --from-text " + path("t.txt") + " -o " + path("small"));
-  const std::string of_small =
-      "tune check --percent 99 --against " + path("p.json") + " " + path("small");
+  done("export --from-text t.txt -o small");
+  const std::string of_small = "tune check --percent 99 --against p.json small";
   done(of_small);
   done(of_small + " " + sample, 1);
-  auto json = nlohmann::json::parse(read_file(path("p.json")));
+  auto json = nlohmann::json::parse(said("p.json"));
   json["largest"] = 100'000;  // the trace's larger requests count now, and no class serves them
   write_file(path("p.json"), json.dump());
   has(done(check, 1), "no class serves");
@@ -201,42 +182,40 @@ TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {
 
 // Peaks that nobody saw: the exit status is all that a job of continuous integration looks at.
 TEST_F(TuneCommand, CheckOfAnInputThatIsNotWholeDoesNotPass) {
-  done("tune -o " + path("p.hpp") + " " + sample);
-  const std::string check = "tune check --against " + path("p.json") + " ";
+  done("tune -o p.hpp " + sample);
+  const std::string check = "tune check --against p.json ";
   const std::string whole = read_file(sample);
   write_file(path("cut"), whole.substr(0, whole.size() / 2));
-  const ended cut = ashlar(check + path("cut"), 1);
-  has(cut.said, "record again");
-  done(check + path("cut") + " " + sample, 1);
-  done("tune profile -o " + path("cut.aprof") + " " + path("cut"));
-  done(check + path("cut.aprof"), 1);
+  has(done(check + "cut", 1), "record again");
+  done(check + "cut " + sample, 1);
+  done("tune profile -o cut.aprof cut");
+  done(check + "cut.aprof", 1);
   write_file(
       path("t.txt"),
       "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 malloc 0x1000 16\n2 1 lost 7\n");
-  done("export --from-text " + path("t.txt") + " -o " + path("lost"));
-  const ended lost = ashlar(check + path("lost"), 1);
-  has(lost.said, "7 events were lost");
+  done("export --from-text t.txt -o lost");
+  has(done(check + "lost", 1), "7 events were lost");
 }
 
 TEST_F(TuneCommand, CheckOfPoolsThatBorrowDoesNotCallTooManyWhatFits) {
-  done("tune --borrow --classes 5 -o " + path("p.hpp") + " " + sample);
-  const std::string check = "tune check --against " + path("p.json") + " " + sample;
-  const ended fits = ashlar(check, 0);
-  lacks(fits.said, "too many");
-  has(fits.said, "borrows");
+  done("tune --borrow --classes 5 -o p.hpp " + sample);
+  const std::string check = "tune check --against p.json " + sample;
+  const std::string fits = done(check);
+  lacks(fits, "too many");
+  has(fits, "borrows");
   has(done(check + " --percent 50", 1), "are not enough");
 }
 
 TEST_F(TuneCommand, PoolsThatSomebodyChangedToWhatCannotBeAreRefused) {
-  done("tune --classes 3 -o " + path("p.hpp") + " " + sample);
-  auto json = nlohmann::json::parse(read_file(path("p.json")));
+  done("tune --classes 3 -o p.hpp " + sample);
+  auto json = nlohmann::json::parse(said("p.json"));
   std::swap(json["classes"][0], json["classes"][1]);
   write_file(path("swapped.json"), json.dump());
-  expect_refused("tune check --against " + path("swapped.json") + " " + sample, "not sorted");
-  expect_refused("replay --on " + path("swapped.json") + " " + sample, "not sorted");
-  done("tune --mode heap --certificate " + path("heap.json") + " " + sample);
-  expect_refused("tune check --against " + path("heap.json") + " " + sample, "--mode heap");
-  expect_refused("tune verify " + path("heap.json"), "static pools");
+  expect_refused("tune check --against swapped.json " + sample, "not sorted");
+  expect_refused("replay --on swapped.json " + sample, "not sorted");
+  done("tune --mode heap --certificate heap.json " + sample);
+  expect_refused("tune check --against heap.json " + sample, "--mode heap");
+  expect_refused("tune verify heap.json", "static pools");
 }
 
 TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
@@ -245,11 +224,11 @@ TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
   std::string damaged = read_file(sample);
   damaged[damaged.size() / 2] ^= 1;
   write_file(path("damaged"), damaged);
-  const std::string to = " -o " + path("p.hpp") + " ";
-  expect_refused("tune" + to + path("none"), "none");
-  expect_refused("tune" + to + path("empty"), "empty");
-  expect_refused("tune" + to + path("foreign"), "no trace");
-  expect_refused("tune" + to + path("damaged"), "at byte");
+  const std::string to = " -o p.hpp ";
+  expect_refused("tune" + to + "none", "none");
+  expect_refused("tune" + to + "empty", "empty");
+  expect_refused("tune" + to + "foreign", "no trace");
+  expect_refused("tune" + to + "damaged", "at byte");
   expect_refused("tune" + to + path(""), path(""));
   expect_refused("tune --classes 0" + to + sample, "--classes 0");
   expect_refused("tune --classes 1000" + to + sample, "--classes 1000");
@@ -275,9 +254,9 @@ TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
   EXPECT_FALSE(fs::exists(path("p.json")));
   expect_refused("tune -o /no/folder/p.hpp " + sample, "/no/folder/p.hpp");
   expect_refused("tune -o " + path("") + " " + sample, path(""));
-  expect_refused("tune verify " + path("none"), "none");
-  expect_refused("tune check --against " + path("none") + " " + sample, "none");
-  expect_refused("tune check --against " + path("foreign") + " " + sample, "foreign");
+  expect_refused("tune verify none", "none");
+  expect_refused("tune check --against none " + sample, "none");
+  expect_refused("tune check --against foreign " + sample, "foreign");
   expect_refused("tune check " + sample, "--against");
 }
 
@@ -287,29 +266,25 @@ TEST_F(TuneCommand, WhatARecordingLacksIsSaid) {
       path("t.txt"),
       "ashlar-trace-text 1\nheader options pools\nheader ticks_per_second 1000\n"
       "1 1 pool 0x1000 40 align=8\n2 1 refused 40 messages\n2 1 refused 41 \\e\n3 1 lost 7\n");
-  const ended written =
-      ashlar("export --from-text " + path("t.txt") + " -o " + path("t.atrace"), 0);
-  EXPECT_EQ(ashlar("export --format text " + path("t.atrace")).said, read_file(path("t.txt")));
+  done("export --from-text t.txt -o t.atrace");
+  EXPECT_EQ(done("export --format text t.atrace"), said("t.txt"));
   const std::string lacks = "7 events were lost, 2 requests found no block";
-  const ended tuned = ashlar("tune -o " + path("p.hpp") + " " + path("t.atrace"), 0);
-  has(tuned.said, lacks);
+  has(done("tune -o p.hpp t.atrace"), lacks);
   // So does what is written, and who verifies it.
-  has(read_file(path("p.hpp")), lacks);
-  has(done("tune verify " + path("p.json"), 0), "recorded: " + path("t.atrace") + ": " + lacks);
-  done("tune --mode heap -o " + path("c.classes") + " --certificate " + path("c.json") + " " +
-       path("t.atrace"));
-  has(read_file(path("c.classes")), lacks);
-  EXPECT_EQ(nlohmann::json::parse(read_file(path("c.json"))).at("inputs")[0].at("lost_events"), 7);
+  has(said("p.hpp"), lacks);
+  has(done("tune verify p.json"), "recorded: t.atrace: " + lacks);
+  done("tune --mode heap -o c.classes --certificate c.json t.atrace");
+  has(said("c.classes"), lacks);
+  EXPECT_EQ(nlohmann::json::parse(said("c.json")).at("inputs")[0].at("lost_events"), 7);
   const std::string in_pools = "requests for which a pool had no block";
-  has(ashlar("report --text " + path("t.atrace")).said, "2 " + in_pools);
+  has(done("report --text t.atrace"), "2 " + in_pools);
 
   // Nor do profiles of it, and merged ones, forget that.
-  const std::string profile = path("t.aprof");
-  done("tune profile -o " + profile + " " + path("t.atrace"));
-  done("tune profile -o " + profile + " " + profile + " " + profile);
-  has(ashlar("report --text " + profile).said, "4 " + in_pools);
-  EXPECT_EQ(nlohmann::json::parse(ashlar("report --text --json " + profile).said).at("refused"), 4);
-  has(done("tune " + profile, 0), "4 requests found no block");
+  done("tune profile -o t.aprof t.atrace");
+  done("tune profile -o t.aprof t.aprof t.aprof");
+  has(done("report --text t.aprof"), "4 " + in_pools);
+  EXPECT_EQ(nlohmann::json::parse(done("report --text --json t.aprof")).at("refused"), 4);
+  has(done("tune t.aprof"), "4 requests found no block");
 }
 
 // Nothing is left to choose pools for: what is missing in the trace is the reason.
@@ -317,99 +292,95 @@ TEST_F(TuneCommand, WhyNoRequestIsLeftIsSaid) {
   write_file(
       path("t.txt"),
       "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 free 0x1000\n2 1 free 0x2000\n");
-  done("export --from-text " + path("t.txt") + " -o " + path("frees"));
-  expect_refused("tune " + path("frees"), "no request is left");
-  expect_refused("tune " + path("frees"), "2 blocks died that were born before the recording");
+  done("export --from-text t.txt -o frees");
+  expect_refused("tune frees", "no request is left");
+  expect_refused("tune frees", "2 blocks died that were born before the recording");
   write_file(path("t.txt"),
              "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 malloc 0x1000 100\n");
-  done("export --from-text " + path("t.txt") + " -o " + path("large"));
-  expect_refused("tune --largest 64 " + path("large"), "larger than --largest");
+  done("export --from-text t.txt -o large");
+  expect_refused("tune --largest 64 large", "larger than --largest");
 }
 
 // A file may have any name; JSON is UTF-8.
 TEST_F(TuneCommand, ATraceOfAnyNameIsTuned) {
-  const std::string name = path("\xff\xfe.atrace");
-  fs::copy_file(sample, name);
-  const ended tuned = ashlar("tune -o " + path("p.hpp") + " '" + name + "'", 0);
-  has(read_file(path("p.hpp")), "\xff\xfe.atrace");
-  const ended verified = ashlar("tune verify " + path("p.json") + " '" + name + "'", 0);
-  done("tune --mode heap --certificate " + path("c.json") + " '" + name + "'");
+  const std::string name = "\xff\xfe.atrace";
+  fs::copy_file(sample, path(name));
+  done("tune -o p.hpp " + name);
+  has(said("p.hpp"), name);
+  done("tune verify p.json " + name);
+  done("tune --mode heap --certificate c.json " + name);
 }
 
 // Else the line behind it belonged to the comment.
 TEST_F(TuneCommand, ABackslashAtANamesEndEndsNoComment) {
-  const std::string name = path("x\\");
-  fs::copy_file(sample, name);
-  for (const char* mode : {"static", "heap"}) {
-    done(std::string("tune --mode ") + mode + " -o " + path("p.hpp") + " '" + name + "'");
-    lacks(read_file(path("p.hpp")), "\\");
+  fs::copy_file(sample, path("x\\"));
+  for (const std::string mode : {"static", "heap"}) {
+    done("tune --mode " + mode + " -o p.hpp x\\");
+    lacks(said("p.hpp"), "\\");
   }
 }
 
 TEST_F(TuneCommand, WhatStoodAtTheOutputStaysWhenItFails) {
   const std::string before = "// Pools chosen by ashlar tune";
   write_file(path("p.hpp"), before);
-  expect_refused("tune --budget 10 -o " + path("p.hpp") + " " + sample, "--budget 10");
-  EXPECT_EQ(read_file(path("p.hpp")), before);
+  expect_refused("tune --budget 10 -o p.hpp " + sample, "--budget 10");
+  EXPECT_EQ(said("p.hpp"), before);
 }
 
 TEST_F(TuneCommand, NoOutputIsAnInputOrAnotherOutput) {
-  const std::string trace = path("t.atrace");
-  fs::copy_file(sample, trace);
-  for (const char* words : {"tune -o ", "tune --certificate ", "tune --mode heap -o ",
-                            "tune --mode heap --certificate ", "report -o ",
-                            "export --format text -o ", "replay --on system --json="})
-    expect_refused(words + trace + " " + trace, "is an input");
-  EXPECT_EQ(read_file(trace), read_file(sample));
-  const std::string made = path("made.json");
-  expect_refused("tune -o " + made + " " + trace, "--certificate " + made);
-  expect_refused("tune -o " + made + " --certificate " + made + " " + trace, "what -o writes");
-  EXPECT_FALSE(fs::exists(made));
-  done("tune --certificate " + made + " " + trace);
-  expect_refused("replay --on " + made + " --json=" + made + " " + trace, "is an input");
-  done("tune -o /dev/null --certificate /dev/null " + trace);
+  fs::copy_file(sample, path("t.atrace"));
+  for (const std::string words : {"tune -o ", "tune --certificate ", "tune --mode heap -o ",
+                                  "tune --mode heap --certificate ", "report -o ",
+                                  "export --format text -o ", "replay --on system --json="})
+    expect_refused(words + "t.atrace t.atrace", "is an input");
+  EXPECT_EQ(said("t.atrace"), read_file(sample));
+  expect_refused("tune -o made.json t.atrace", "--certificate made.json");
+  expect_refused("tune -o made.json --certificate made.json t.atrace", "what -o writes");
+  EXPECT_FALSE(fs::exists(path("made.json")));
+  done("tune --certificate made.json t.atrace");
+  expect_refused("replay --on made.json --json=made.json t.atrace", "is an input");
+  done("tune -o /dev/null --certificate /dev/null t.atrace");
 }
 
 // Nobody named the file beside the header.
 TEST_F(TuneCommand, OnlyACertificateIsReplacedBesideTheHeader) {
-  const std::string tune = "tune -o " + path("notes.hpp") + " " + sample;
+  const std::string tune = "tune -o notes.hpp " + sample;
   write_file(path("notes.json"), R"({"precious": 1})");
   expect_refused(tune, "notes.json");
-  EXPECT_EQ(read_file(path("notes.json")), R"({"precious": 1})");
+  EXPECT_EQ(said("notes.json"), R"({"precious": 1})");
   EXPECT_FALSE(fs::exists(path("notes.hpp")));
-  done(tune + " --certificate " + path("c.json"));
-  done(tune + " --force --certificate " + path("notes.json"));
+  done(tune + " --certificate c.json");
+  done(tune + " --force --certificate notes.json");
   done(tune);  // it is one now
   write_file(path("notes.json"), "");
   done(tune);
 }
 
 TEST_F(TuneCommand, WhatStandardOutputDoesNotTakeIsNoSuccess) {
-  const std::string certificate = path("p.json");
-  done("tune --certificate " + certificate + " " + sample);
+  done("tune --certificate p.json " + sample);
+  output_ = "/dev/full";
   for (const std::string& words :
-       {"report --text " + sample, "tune " + sample,
-        "tune check --against " + certificate + " " + sample, "tune verify " + certificate,
-        "replay -n 1 --on system " + sample, "export --format text " + sample,
-        "report --json " + sample, std::string("compare --list"), std::string("--help")}) {
-    has(done(words + " 3>&1 >/dev/full 2>&3 3>&- #", 1), "cannot write");
-  }
+       {"report --text " + sample, "tune " + sample, "tune check --against p.json " + sample,
+        std::string("tune verify p.json"), "replay -n 1 --on system " + sample,
+        "export --format text " + sample, "report --json " + sample, std::string("compare --list"),
+        std::string("--help")})
+    has(done(words, 1), "cannot write");
 }
 
 TEST_F(TuneCommand, VerifyRefusesWhatIsNotSo) {
-  done("tune --classes 2 -o " + path("p.hpp") + " " + sample);
-  auto json = nlohmann::json::parse(read_file(path("p.json")));
+  done("tune --classes 2 -o p.hpp " + sample);
+  auto json = nlohmann::json::parse(said("p.json"));
   json["total_bytes"] = json["total_bytes"].get<int>() + 1;
   write_file(path("p.json"), json.dump());
-  has(done("tune verify " + path("p.json"), 1), "refused");
+  has(done("tune verify p.json", 1), "refused");
   for (const char* text : {"nonsense", ""}) {
     write_file(path("none.json"), text);
-    expect_refused("tune verify " + path("none.json"), "none.json: no certificate");
+    expect_refused("tune verify none.json", "none.json: no certificate");
   }
   json["certificate"] = 1;
   write_file(path("p.json"), json.dump());
-  expect_refused("tune verify " + path("p.json"), "of version 2: tune again");
-  expect_refused("tune check --against " + path("p.json") + " " + sample, "another version");
+  expect_refused("tune verify p.json", "of version 2: tune again");
+  expect_refused("tune check --against p.json " + sample, "another version");
 }
 
 }  // namespace
