@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/fuzz"
 BINARIES = BUILD / "tests/fuzz"
 ARCHIVE = ROOT / "tests/fuzz/corpus.tar.xz"
+WORDS = ROOT / "tests/fuzz/words.dict"
 KEPT = BUILD / "kept"  # what the archive holds
 GROWN = BUILD / "corpus"
 FINDINGS = BUILD / "findings"
@@ -91,8 +92,9 @@ def fuzz(name: str, seconds: int) -> tuple[bool, str]:
     before = set(FINDINGS.glob(f"{name}-*"))
     command = [str(BINARIES / f"{name}_fuzz"), f"-max_total_time={seconds}", "-max_len=4096", "-timeout=20",
                "-rss_limit_mb=4096", "-print_final_stats=1", f"-artifact_prefix={FINDINGS}/{name}-"]
-    dictionary = ROOT / f"tests/fuzz/{name}.dict"
-    if dictionary.exists():
+    if words := re.search(rf"^# {name}: .*\n((?:.+\n)+)", WORDS.read_text(), re.M):
+        dictionary = BUILD / f"{name}.dict"
+        dictionary.write_text(words[1])
         command.append(f"-dict={dictionary}")
     passed = run_logged([*command, str(grown), str(KEPT / name)], log, seconds + GRACE_SECONDS)
     text = log.read_text(errors="replace")
