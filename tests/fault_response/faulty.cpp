@@ -1,18 +1,18 @@
-// Mistakes that a process goes on from, and a look at the heap after them. One mode a mistake;
+// Mistakes that a process goes on from, and a look at the heap after them. One program a mistake;
 // fault_response.py says what each has to print and how it has to end.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
+#include <cstring>
 #include <string>
 #include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
 #include <thread>
 #include <vector>
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <tests/support/programs.h>
 #include <unistd.h>
 
 #include <ashlar/adapt/c_api.h>
@@ -59,10 +59,7 @@ bool heap_is_whole() {
   face::trim();
   return unique;
 }
-int whole() {
-  std::puts(heap_is_whole() ? "the heap is whole" : "WRONG: the heap is NOT whole");
-  return 0;
-}
+void whole() { std::puts(heap_is_whole() ? "the heap is whole" : "WRONG: the heap is NOT whole"); }
 
 /// A second free at once, of a block in its slab, a large one; interior and foreign addresses; each
 /// of realloc and usable_size. The owner of a block inside which was freed keeps it.
@@ -97,14 +94,14 @@ void make_all_mistakes() {
   face::release(owned);
   face::release(keeps_slab);
 }
-MODE(all) {
+PROGRAM(all) {
   make_all_mistakes();
-  return whole();
+  whole();
 }
 
 /// Blocks that are free already come back in the middle of long runs of neighbours, upwards and
 /// downwards, between blocks that are not: only they are dropped.
-MODE(batches) {
+PROGRAM(batches) {
   for (const bool upwards : {true, false}) {
     std::vector<void*> blocks(3000);
     for (void*& block : blocks) block = face::allocate(112);
@@ -115,7 +112,7 @@ MODE(batches) {
     for (void* block : blocks) face::release(hidden(block));
     face::trim();
   }
-  return whole();
+  whole();
 }
 
 std::atomic<int> called{0};
@@ -137,21 +134,20 @@ void note(const ashlar_fault_info* what) {
   std::printf("%s, goes on: %d, %s\n", text.c_str(), what->goes_on, what->message);
   std::fflush(stdout);
 }
-MODE(callback) {
-  if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) return 3;
+PROGRAM(callback) {
+  if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) std::exit(3);
   make_all_mistakes();
   std::printf("called %d times\n", called.load());
-  return whole();
+  whole();
 }
-MODE(inside_a_block) {
-  if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) return 3;
+PROGRAM(inside_a_block) {
+  if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) std::exit(3);
   face::release(hidden(beyond(face::allocate(100), 16)));
   std::puts("went on");
-  return 0;
 }
 /// The function runs in the middle of a batch that goes back.
-MODE(callback_in_batch) {
-  if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) return 3;
+PROGRAM(callback_in_batch) {
+  if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) std::exit(3);
   std::vector<void*> more(500);
   for (void*& block : more) block = face::allocate(112);
   of_program = &more;
@@ -159,30 +155,29 @@ MODE(callback_in_batch) {
   of_program = nullptr;
   std::printf("called: %s\n", called.load() != 0 ? "yes" : "no");
   for (void* block : more) face::release(block);
-  return whole();
+  whole();
 }
-MODE(nested) {
+PROGRAM(nested) {
   const auto again = [](const ashlar_fault_info*) {
     std::puts("called");
     std::fflush(stdout);
     int local = 0;
     if (face::usable_size(hidden(&local)) != 0) std::puts("WRONG: not 0");
   };
-  if (on_fault(ASHLAR_FAULT_CALLBACK, again) != 0) return 3;
+  if (on_fault(ASHLAR_FAULT_CALLBACK, again) != 0) std::exit(3);
   int local = 0;
   face::release(hidden(&local));
   std::puts("went on");
-  return 0;
 }
-MODE(arguments) {
+PROGRAM(arguments) {
   const bool right = on_fault(ASHLAR_FAULT_CALLBACK, nullptr) == -1 && errno == EINVAL &&
                      on_fault(4, note) == -1 && errno == EINVAL &&
                      on_fault(ASHLAR_FAULT_CONTINUE, nullptr) == 0;
   std::puts(right ? "as documented" : "WRONG: not as documented");
-  return all();
+  all();
 }
 
-MODE(forked) {
+PROGRAM(forked) {
   int local = 0;
   const pid_t child = ::fork();
   face::release(hidden(&local));
@@ -191,10 +186,9 @@ MODE(forked) {
   ::waitpid(child, &status, 0);
   std::printf("%d and %d, child ended with %d\n", static_cast<int>(::getpid()),
               static_cast<int>(child), status);
-  return 0;
 }
 
-MODE(threads) {
+PROGRAM(threads) {
   std::vector<std::thread> all_of_them;
   for (int t = 0; t < 4; ++t)
     all_of_them.emplace_back([] {
@@ -202,13 +196,13 @@ MODE(threads) {
       for (int i = 0; i < 50; ++i) face::release(hidden(&local));
     });
   for (std::thread& t : all_of_them) t.join();
-  return whole();
+  whole();
 }
 
 /// Standard error is a pipe that is full and that nobody reads.
-MODE(full_pipe) {
+PROGRAM(full_pipe) {
   int ends[2];
-  if (::pipe(ends) != 0) return 3;
+  if (::pipe(ends) != 0) std::exit(3);
   ::dup2(ends[1], STDERR_FILENO);
   ::fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
   const std::string some(1000, 'x');
@@ -218,28 +212,25 @@ MODE(full_pipe) {
   int local = 0;
   face::release(hidden(&local));
   std::puts("went on");
-  return 0;
 }
-MODE(broken_pipe) {
+PROGRAM(broken_pipe) {
   int ends[2];
-  if (::pipe(ends) != 0) return 3;
+  if (::pipe(ends) != 0) std::exit(3);
   ::dup2(ends[1], STDERR_FILENO);
   ::close(ends[0]);
   int local = 0;
   face::release(hidden(&local));
   std::puts("went on");
-  return 0;
 }
-MODE(closed) {
+PROGRAM(closed) {
   ::close(STDERR_FILENO);
   int local = 0;
   face::release(hidden(&local));
   std::puts("went on");
-  return 0;
 }
 
 /// What full checks alone see.
-MODE(full) {
+PROGRAM(full) {
   auto* const spoilt = static_cast<char*>(face::allocate(100));
   char* volatile behind = spoilt + 100;
   *behind = 1;
@@ -252,9 +243,9 @@ MODE(full) {
   auto* const kept = static_cast<char*>(face::allocate(300));
   char* volatile before = kept - 1;
   *before = 1;
-  return whole();
+  whole();
 }
 
-MODE(none) { return whole(); }
+PROGRAM(none) { whole(); }
 
 }  // namespace

@@ -59,7 +59,7 @@ sizes sizes_of_cat(const char* preload) {
 // The class table is a byte for each page of twice the machine's memory, at most 64 MiB; the rest is little.
 constexpr std::size_t most_at_start = 80 * mebibyte;
 
-MODE(at_start) {
+PROGRAM(at_start) {
   if constexpr (face::drop_in) {
     const sizes with = sizes_of_cat(std::getenv("LD_PRELOAD"));
     const sizes without = sizes_of_cat(nullptr);
@@ -73,12 +73,11 @@ MODE(at_start) {
     std::printf("this program: %zu KiB\n", support::address_space_bytes() / 1024);
     REQUIRE(support::address_space_bytes() < most_at_start + 32 * mebibyte);
   }
-  return 0;
 }
 
 #ifndef ASHLAR_FACE_DROP_IN
 /// Heap instances without a budget, each in a room of its own.
-MODE(instances) {
+PROGRAM(instances) {
   constexpr std::size_t count = 20;
   const std::size_t before = support::address_space_bytes();
   std::optional<ashlar::heap<>> heaps[count];
@@ -95,12 +94,11 @@ MODE(instances) {
   }
   for (auto& h : heaps) h.reset();
   REQUIRE(support::address_space_bytes() < before + mebibyte);
-  return 0;
 }
 #endif
 
 /// What the heap takes follows what it holds, up and down.
-MODE(follows_use) {
+PROGRAM(follows_use) {
   static char buffer[256];
   std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);  // or its buffer would be at the heap's top
   const std::size_t before = support::address_space_bytes();
@@ -118,15 +116,14 @@ MODE(follows_use) {
     std::printf("and %zu MiB when they are freed\n", empty / mebibyte);
     REQUIRE(empty < 40 * mebibyte);
   }
-  return 0;
 }
 
 /// Blocks that nobody writes to cost addresses alone: more of them than there is memory.
-MODE(beyond_memory) {
+PROGRAM(beyond_memory) {
   std::FILE* const file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
   const int mode = file == nullptr ? '?' : std::fgetc(file);
   if (file != nullptr) std::fclose(file);
-  if (mode != '0' && mode != '1') return support::skipped("the system counts what it promises");
+  if (mode != '0' && mode != '1') support::skipped("the system counts what it promises");
   constexpr std::size_t gibibyte = 1024 * mebibyte;
   static char* blocks[96];
   for (char*& block : blocks) {
@@ -140,19 +137,17 @@ MODE(beyond_memory) {
     face::release(block);
   }
   face::audit();
-  return 0;
 }
 
 // ---- limits -------------------------------------------------------------------------------------
 
-MODE(limit_inside) {
+PROGRAM(limit_inside) {
   addresses::live_under_limit();
   face::audit();
-  return 0;
 }
 
 /// Under checks: what is known of each block, and slots of guarded ones, are addresses, too.
-MODE(limit_checked) {
+PROGRAM(limit_checked) {
   addresses::limit_to(addresses::limit);
   addresses::use_the_system();
   hoard all;
@@ -162,11 +157,10 @@ MODE(limit_checked) {
   all.drop();
   REQUIRE(all.fill(10'000, reached / 2) >= reached / 2);
   all.drop();
-  return 0;
 }
 
 /// The limit falls below what the heap has already.
-MODE(limit_below) {
+PROGRAM(limit_below) {
   hoard all;
   REQUIRE(all.fill(5'000, 200 * mebibyte) >= 200 * mebibyte);
   addresses::limit_to(160 * mebibyte);
@@ -179,7 +173,6 @@ MODE(limit_below) {
   again.drop();
   face::trim();
   addresses::use_the_system();
-  return 0;
 }
 
 std::size_t locked_bytes() { return support::figure_in("/proc/self/status", "VmLck:") * 1024; }
@@ -194,15 +187,15 @@ const char* lock_no_more_than(std::size_t bytes) {
   return ::geteuid() == 0 && ::setuid(65'534) != 0 ? "cannot give up root" : nullptr;
 }
 
-MODE(memlock_256) {
+PROGRAM(memlock_256) {
   const char* const reason = lock_no_more_than(256 * mebibyte);
   face::release(face::allocate(1));
   if (reason != nullptr) {
     // Then the right to lock all, and what would have counted.
-    if (::mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return support::skipped(reason);
+    if (::mlockall(MCL_CURRENT | MCL_FUTURE) != 0) support::skipped(reason);
     std::printf("%zu KiB count as locked\n", locked_bytes() / 1024);
     REQUIRE(locked_bytes() != 0 && locked_bytes() < 120 * mebibyte);
-    return 0;
+    return;
   }
   REQUIRE(::mlockall(MCL_CURRENT | MCL_FUTURE) == 0);
   hoard all;
@@ -213,14 +206,13 @@ MODE(memlock_256) {
   face::trim();
   busy::use_every_path(1);
   face::audit();
-  return 0;
 }
 
 /// Everything that is mapped from now on would have to be locked, and nothing may be.
-MODE(memlock_0) {
+PROGRAM(memlock_0) {
   if (const char* const reason = lock_no_more_than(4 * mebibyte); reason != nullptr)
-    return support::skipped(reason);
-  if (::mlockall(MCL_FUTURE) != 0) return support::skipped(std::strerror(errno));
+    support::skipped(reason);
+  if (::mlockall(MCL_FUTURE) != 0) support::skipped(std::strerror(errno));
   const rlimit none = {0, 0};
   REQUIRE(::setrlimit(RLIMIT_MEMLOCK, &none) == 0);
   hoard all;
@@ -232,19 +224,17 @@ MODE(memlock_0) {
     face::release(block);
   }
   all.drop();
-  return 0;
 }
 
 // ---- a start with little ------------------------------------------------------------------------
 
 /// What a small start does: takes what there is, of several sizes, and gives it back.
-MODE(take_what_there_is) {
+PROGRAM(take_what_there_is) {
   for (const std::size_t size : {std::size_t{40}, std::size_t{3'000}, mebibyte}) {
     hoard all;
     all.fill(size, 64 * mebibyte);
     all.drop();
   }
-  return 0;
 }
 
 /// Returns: the wait status of this program in `mode` with `bytes` of addresses, or of data; killed when it hangs.
@@ -264,7 +254,7 @@ int run_with(std::size_t bytes, char* mode, bool with_heap,
 
 // The loader itself needs some megabytes and ends with a signal or a line of its own where it has less. With
 // what it needs, and no more, the heap starts or refuses.
-MODE(small_starts) {
+PROGRAM(small_starts) {
   char mode[] = "take_what_there_is";
   int done = 0;
   for (const std::size_t kibibytes :
@@ -285,39 +275,36 @@ MODE(small_starts) {
     REQUIRE(ran || kibibytes < 32'000);
   }
   REQUIRE(done > 0);
-  return 0;
 }
 
 // What no block needs yet is no data: not the stashes, which could take 11 MiB.
-MODE(use_a_little) {
+PROGRAM(use_a_little) {
   hoard all;
   REQUIRE(all.fill(100, 3 * mebibyte) >= 3 * mebibyte);
   all.drop();
-  return 0;
 }
-MODE(small_data_starts) {
+PROGRAM(small_data_starts) {
   char mode[] = "use_a_little";
   const int status = run_with(10 * mebibyte, mode, true, RLIMIT_DATA);
   REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  return 0;
 }
 
 /// Neither /proc nor /sys.
-MODE(no_proc) {
+PROGRAM(no_proc) {
   if (::unshare(CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0)
-    return support::skipped("no mount namespace can be had here");
+    support::skipped("no mount namespace can be had here");
   char self[4096] = {};
   REQUIRE(::readlink("/proc/self/exe", self, sizeof self - 1) > 0);
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       ::mount("none", "/sys", "tmpfs", 0, nullptr) != 0 ||
       ::mount("none", "/proc", "tmpfs", 0, nullptr) != 0)
-    return support::skipped("/proc cannot be hidden here");
+    support::skipped("/proc cannot be hidden here");
   char mode[] = "no_proc_inside";
   char* const again[] = {self, mode, nullptr};
   ::execv(self, again);
-  return 1;
+  std::exit(1);
 }
-MODE(no_proc_inside) {
+PROGRAM(no_proc_inside) {
   REQUIRE(::access("/proc/self", F_OK) != 0);
   busy::use_every_path(1);
   {
@@ -326,7 +313,6 @@ MODE(no_proc_inside) {
   }
   face::trim();
   face::audit();
-  return 0;
 }
 
 // ---- neighbours ---------------------------------------------------------------------------------
@@ -350,7 +336,7 @@ char* mapping_end(const void* p) {
 }
 
 /// Somebody maps right where the heap would go on, again and again: both have what is theirs.
-MODE(neighbours) {
+PROGRAM(neighbours) {
   constexpr std::size_t page = 4096;
   char* pages[8];
   hoard all;
@@ -372,7 +358,6 @@ MODE(neighbours) {
   for (char* p : pages) REQUIRE(std::all_of(p, p + page, [](char c) { return c == 0x33; }));
   face::audit();
   // And an address of theirs is not the heap's.
-  return 0;
 }
 
 // ---- a sandbox ----------------------------------------------------------------------------------
@@ -391,7 +376,7 @@ bool deny_mprotect(int error) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-int use_without_mprotect() {
+void use_without_mprotect() {
   errno = 0;
   void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(page != MAP_FAILED && ::mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0);
@@ -409,7 +394,6 @@ int use_without_mprotect() {
   REQUIRE(block != nullptr && support::find_damage(block, 5, mebibyte) == mebibyte);
   face::release(block);
   face::audit();
-  return 0;
 }
 
 #ifndef ASHLAR_FACE_DROP_IN
@@ -426,12 +410,12 @@ void filter_early(int argument_count, char** arguments, char**) {
 constexpr int filter_error = 0;
 #endif
 
-int without_mprotect(int error) {
+void without_mprotect(int error) {
   if (filter_error == -1 || (filter_error == 0 && !deny_mprotect(error)))
-    return support::skipped("no system call filter can be set here");
-  return use_without_mprotect();
+    support::skipped("no system call filter can be set here");
+  use_without_mprotect();
 }
-MODE(mprotect_eperm) { return without_mprotect(EPERM); }
-MODE(mprotect_enosys) { return without_mprotect(ENOSYS); }
+PROGRAM(mprotect_eperm) { without_mprotect(EPERM); }
+PROGRAM(mprotect_enosys) { without_mprotect(ENOSYS); }
 
 }  // namespace

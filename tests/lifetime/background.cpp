@@ -1,7 +1,7 @@
 // The library's own thread (ASHLAR_BACKGROUND=1): it starts when there is work, gives back what a
 // quiet process has freed, sleeps without a timer, and is gone before the process is. Nothing here is
 // timed: each mode waits for what has to happen, and a hang ends in the test's timeout.
-#define MODES_WITHOUT_MAIN
+#define PROGRAMS_WITHOUT_MAIN
 #include <tests/lifetime/plugin.hpp>
 #include <tests/lifetime/program.hpp>
 
@@ -102,7 +102,7 @@ void wait_for_sleep(long thread) {
   }
 }
 
-MODE(off_by_default) {
+PROGRAM(off_by_default) {
   load_up();
   free_most();
   free_rest();
@@ -111,11 +111,10 @@ MODE(off_by_default) {
 #ifndef ASHLAR_FACE_DROP_IN
   REQUIRE(ashlar_background(0) == 0);
 #endif
-  return 0;
 }
 
 // No call at all after the last free, which is when memory stayed for ever.
-MODE(quiet) {
+PROGRAM(quiet) {
   REQUIRE(own_thread() == 0);  // a small heap needs none
   const std::size_t full = load_up();
   wait_until([] { return own_thread() != 0; });
@@ -129,25 +128,23 @@ MODE(quiet) {
   free_most();
   wait_for_memory_to_go(again);
   REQUIRE(own_thread() == thread);
-  return 0;
 }
 
 // Calls that all hit: nobody looks on a hit.
-MODE(ticking) {
+PROGRAM(ticking) {
   const std::size_t full = load_up();
   free_most();
   void* warm = face::allocate(64);
   face::release(warm);
-  if (support::sanitized) return 0;
+  if (support::sanitized) return;
   wait_until([&] {
     face::release(face::allocate(64));
     return has_gone_since(full);
   });
-  return 0;
 }
 
 // A handler of the program's never runs on the thread's small stack.
-MODE(signals_are_blocked) {
+PROGRAM(signals_are_blocked) {
   load_up();
   wait_until([] { return own_thread() != 0; });
   const std::uint64_t blocked = status_of(own_thread(), "\nSigBlk:", 16);
@@ -156,10 +153,9 @@ MODE(signals_are_blocked) {
     if (signal == SIGKILL || signal == SIGSTOP || signal == 32 || signal == 33) continue;
     REQUIRE((blocked >> (signal - 1) & 1) != 0);
   }
-  return 0;
 }
 
-MODE(fork_restarts) {
+PROGRAM(fork_restarts) {
   const std::size_t full = load_up();
   wait_until([] { return own_thread() != 0; });
   support::fork_and_wait([full] {
@@ -176,11 +172,10 @@ MODE(fork_restarts) {
   REQUIRE(own_thread() != 0);
   free_most();
   wait_for_memory_to_go(full);
-  return 0;
 }
 
 // Forks while the thread looks every few milliseconds (ASHLAR_PURGE_DELAY_MS=20), and others are busy.
-MODE(busy_forks) {
+PROGRAM(busy_forks) {
   const busy::threads others(2);
   for (std::uint64_t i = 0; i < 60; ++i) {
     support::fork_and_wait([i] {
@@ -189,11 +184,10 @@ MODE(busy_forks) {
     });
     busy::use_every_path(i, 1'000);
   }
-  return 0;
 }
 
 // Every path of the heap beside the thread; then, without it, all tables are right.
-MODE(busy_threads) {
+PROGRAM(busy_threads) {
   {
     const busy::threads others(3);
     for (std::uint64_t i = 0; i < (support::sanitized ? 10 : 60); ++i) {
@@ -212,7 +206,6 @@ MODE(busy_threads) {
   wait_until_gone();
   face::audit();
 #endif
-  return 0;
 }
 
 // ---- endings --------------------------------------------------------------------------------------------
@@ -229,25 +222,24 @@ extern "C" void last_act() {
   busy::use_every_path(1, 600);
 }
 
-MODE(exit_from_main) {
+PROGRAM(exit_from_main) {
   REQUIRE(std::atexit(last_act) == 0);
   load_up();
   wait_until([] { return own_thread() != 0; });
   free_most();
-  return 0;
 }
 
-MODE(exit_from_thread) {
+PROGRAM(exit_from_thread) {
   REQUIRE(std::atexit(last_act) == 0);
   load_up();
   wait_until([] { return own_thread() != 0; });
   free_most();
   std::thread([] { std::exit(0); }).join();
-  return 1;
+  std::exit(1);
 }
 
 // The main thread ends first. The process ends with the program's last thread, whatever the library's does.
-MODE(last_thread) {
+PROGRAM(last_thread) {
   REQUIRE(std::atexit(last_act) == 0);
   static const long main_thread = static_cast<long>(::getpid());
   std::thread([] {
@@ -268,12 +260,12 @@ void after_the_library() {
 // After the library's own destructor, which ends the thread and has the last priority that is not reserved (101).
 [[gnu::used, gnu::section(".fini_array.00100")]] void (*at_the_end)() = after_the_library;
 
-MODE(gone_before_the_end) {
+PROGRAM(gone_before_the_end) {
   look_at_the_end = true;
-  return exit_from_main();
+  exit_from_main();
 }
 
-MODE(on_and_off) {
+PROGRAM(on_and_off) {
   REQUIRE(ashlar_background(1) == 0);
   REQUIRE(ashlar_background(1) == 1);
   REQUIRE(own_thread() == 0);
@@ -287,11 +279,10 @@ MODE(on_and_off) {
   REQUIRE(ashlar_background(1) == 0);
   wait_until([] { return own_thread() != 0; });
   wait_for_memory_to_go(full);
-  return 0;
 }
 
 // A sealed heap asks the system for nothing, so not for a thread either.
-MODE(sealed) {
+PROGRAM(sealed) {
   REQUIRE(ashlar_prefault(load * 2, 0) == 0);  // which is kept from then on
   ashlar_seal();
   REQUIRE(ashlar_background(1) == 0);
@@ -302,7 +293,6 @@ MODE(sealed) {
   ashlar_set_purge(1'000, 0);
   face::release(face::allocate(40'000));
   wait_until([] { return own_thread() != 0; });
-  return 0;
 }
 #endif
 
@@ -329,16 +319,15 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 
 namespace {
 
-MODE(small_stack) {
+PROGRAM(small_stack) {
   load_up();
   wait_until([] { return own_thread() != 0; });
   REQUIRE(asked == 1);
   REQUIRE(stack_bytes != 0 && stack_bytes <= 64 * 1024);
-  return 0;
 }
 
 // Without the thread everything is as if it had not been asked for, and it is asked for once.
-MODE(refused) {
+PROGRAM(refused) {
   is_refused = true;
   const std::size_t full = load_up();
   free_most();
@@ -352,12 +341,11 @@ MODE(refused) {
     return has_gone_since(full);
   });
   REQUIRE(asked == 1);
-  return 0;
 }
 #endif
 
 // A plugin's copy of the library has a thread of its own, which outlives dlclose as the copy does.
-MODE(plugin) {
+PROGRAM(plugin) {
   void* const library = ::dlopen(arguments[2], RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);
   const auto* const use = reinterpret_cast<plugin_entry*>(::dlsym(library, "plugin"))();
@@ -370,12 +358,11 @@ MODE(plugin) {
   for (void* block : blocks) use->release(block);
   REQUIRE(::dlclose(library) == 0);
   wait_for_memory_to_go(full);
-  return 0;
 }
 
 }  // namespace
 
-int main(int argument_count, char** argument_values) {
+int main(int, char** argument_values) {
   arguments = argument_values;
-  return support::run_mode(argument_count, argument_values);
+  return run_program(argument_values[1]);
 }

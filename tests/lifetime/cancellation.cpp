@@ -58,14 +58,13 @@ extern "C" void* go_through_everything(void*) {
 }
 
 // A cancellation that is pending waits until the heap has been left.
-MODE(pending) {
+PROGRAM(pending) {
   for (int i = 0; i < 20; ++i) {
     was_through = false;
     REQUIRE(run(go_through_everything, false) == PTHREAD_CANCELED);
     REQUIRE(was_through);
   }
   face::audit();
-  return 0;
 }
 
 extern "C" void clean_up(void*) {
@@ -87,13 +86,12 @@ extern "C" void* work_and_test(void*) {
 }
 
 // A cleanup handler frees the thread's blocks, and allocates.
-MODE(deferred) {
+PROGRAM(deferred) {
   for (int i = 0; i < count; ++i) {
     REQUIRE(run(work_and_test, true) == PTHREAD_CANCELED);
     REQUIRE(!of_thread.complete);
   }
   face::audit();
-  return 0;
 }
 
 extern "C" void* work_then_compute(void*) {
@@ -106,7 +104,7 @@ extern "C" void* work_then_compute(void*) {
 }
 
 // The thread that joins frees what the cancelled one had.
-MODE(asynchronous) {
+PROGRAM(asynchronous) {
   for (int i = 0; i < count; ++i) {
     REQUIRE(run(work_then_compute, true) == PTHREAD_CANCELED);
     check_and_free_blocks();
@@ -117,7 +115,6 @@ MODE(asynchronous) {
   ashlar_stats_get(&stats);
   REQUIRE(stats.total.threads <= 1);  // the others' caches went back
 #endif
-  return 0;
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ void gather() {
   for (std::thread& thread : threads) thread.join();
 }
 
-MODE(exchange) {
+PROGRAM(exchange) {
   gather();  // the C library's stacks and ours are warm then
   face::trim();
   const std::size_t before = support::resident_bytes();
@@ -79,7 +79,6 @@ MODE(exchange) {
   REQUIRE(stats.total.threads <= 1);
   if (!support::sanitized) REQUIRE(stats.total.committed_bytes < 8 * mebibyte);
 #endif
-  return 0;
 }
 
 }  // namespace

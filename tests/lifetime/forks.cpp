@@ -11,7 +11,7 @@ using busy::use_every_path;
 using support::fork_and_wait;
 
 // Children that use what they inherited, fork themselves, and become multi-threaded.
-MODE(busy_parent) {
+PROGRAM(busy_parent) {
   const busy::threads others(4);
   static support::kept_blocks<1'000> kept;
   kept.allocate(1);
@@ -32,12 +32,10 @@ MODE(busy_parent) {
     face::release(face::allocate(i * 1'000));
   }
   kept.check_and_free(1);
-  return 0;
 }
-const support::mode mode_busy("busy", busy_parent);
 
 // Handlers that others registered with pthread_atfork after the heap has started may allocate.
-MODE(handlers) {
+PROGRAM(handlers) {
   static void* from_prepare = nullptr;
   face::release(face::allocate(1));
   REQUIRE(pthread_atfork(
@@ -53,11 +51,10 @@ MODE(handlers) {
   const busy::threads others(4);
   for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 40); ++i)
     fork_and_wait([&] { use_every_path(i); });
-  return 0;
 }
 
 // fork while other threads fork, and while threads start and end.
-MODE(from_several_threads) {
+PROGRAM(from_several_threads) {
   std::vector<std::thread> threads;
   for (std::uint64_t k = 0; k < 3; ++k) {
     threads.emplace_back([k] {
@@ -68,12 +65,11 @@ MODE(from_several_threads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  return 0;
 }
 
 // fork while threads are ending: what their caches held is whole in the child, wherever the end was
 // interrupted.
-MODE(ending_threads) {
+PROGRAM(ending_threads) {
   std::atomic<bool> stop = false;
   std::vector<std::thread> makers;
   for (std::uint64_t k = 0; k < 2; ++k) {
@@ -86,12 +82,11 @@ MODE(ending_threads) {
     fork_and_wait([&] { use_every_path(i, 600); });
   stop = true;
   for (std::thread& maker : makers) maker.join();
-  return 0;
 }
 
 // The thread that forked is all that the child has, and it ends there as threads do: its cache goes
 // back, and the process with it.
-MODE(last_thread_of_child) {
+PROGRAM(last_thread_of_child) {
   const busy::threads others(2);
   for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 50); ++i) {
     std::thread([i] {
@@ -106,7 +101,6 @@ MODE(last_thread_of_child) {
       });
     }).join();
   }
-  return 0;
 }
 
 }  // namespace

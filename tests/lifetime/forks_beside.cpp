@@ -2,7 +2,7 @@
 // end, exit and take signals; and fork in a signal handler that interrupted the heap. Nobody hangs, and every child
 // has a heap that works. The argument is the seconds that a mode takes; a process that makes no progress is ended by
 // alarm.
-#define MODES_WITHOUT_MAIN
+#define PROGRAMS_WITHOUT_MAIN
 #include <csignal>
 #include <tests/lifetime/program.hpp>
 
@@ -55,7 +55,7 @@ void read_line(std::FILE* file) {
 }
 
 // The program that hung: threads that read with the stream's lock, one that flushes all streams, some that fork.
-MODE(streams) {
+PROGRAM(streams) {
   const long_line text;
   std::atomic<bool> stop{false};
   std::atomic<unsigned> forks{0}, flushes{0}, reads{0};
@@ -86,7 +86,6 @@ MODE(streams) {
   stop = true;
   for (std::thread& thread : threads) thread.join();
   std::printf("%u forks, %u flushes, %u reads\n", forks.load(), flushes.load(), reads.load());
-  return 0;
 }
 
 std::atomic<unsigned> handled{0};
@@ -139,14 +138,13 @@ void churn_under_timer(unsigned times) {
 }
 
 // One thread forks in a handler that interrupted whatever it did. The children can use the heap at once.
-MODE(handler) {
+PROGRAM(handler) {
   churn_under_timer(100);
   face::audit();
-  return 0;
 }
 
 // The same beside other threads, which may wait for a lock that the interrupted call has: each such fork ends, too.
-MODE(handler_beside_threads) {
+PROGRAM(handler_beside_threads) {
   sigset_t signals;
   ::sigemptyset(&signals);
   ::sigaddset(&signals, SIGVTALRM);
@@ -157,7 +155,6 @@ MODE(handler_beside_threads) {
     churn_under_timer(5);
   }
   face::audit();  // the others have ended: the audit needs a heap that nobody uses
-  return 0;
 }
 
 /// What every child does: whatever its parent has, it can be used, and a child of its own can be made.
@@ -181,7 +178,7 @@ MODE(handler_beside_threads) {
 }
 
 // Threads that do at random what a server does, all at once.
-MODE(anything) {
+PROGRAM(anything) {
   const long_line text;
   inherited.allocate(1);
   struct sigaction action = {};
@@ -238,12 +235,11 @@ MODE(anything) {
   inherited.check_and_free(1);
   face::audit();
   std::printf("%u forks, %u steps, %u signals\n", forks.load(), steps.load(), handled.load());
-  return 0;
 }
 
 // A thread that reported a misuse, and whose handler of the abort does not return, stays inside the heap. A fork does not
 // wait for it for ever, and the child has a heap.
-MODE(stuck_thread) {
+PROGRAM(stuck_thread) {
   inherited.allocate(1);
   REQUIRE(std::signal(SIGABRT, [](int) {
             ++handled;
@@ -267,5 +263,5 @@ int main(int argument_count, char** arguments) {
   if (argument_count > 3)
     thread_count = static_cast<unsigned>(std::strtoul(arguments[3], nullptr, 10));
   ::alarm(static_cast<unsigned>(run_seconds) + 2 * stuck_seconds);
-  return support::run_mode(argument_count, arguments);
+  return run_program(arguments[1]);
 }

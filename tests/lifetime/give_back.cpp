@@ -49,7 +49,7 @@ void compare(const char* what, std::size_t before, std::size_t full, std::size_t
   REQUIRE(after < before + allowed);
 }
 
-MODE(after_trim) {
+PROGRAM(after_trim) {
   const std::size_t before = start_of_measurement();
   for (const std::size_t size : {32u, 100u, 1'000u, 10'000u, 60'000u, 1'000'000u}) {
     const std::size_t count = load_up(size);
@@ -65,11 +65,10 @@ MODE(after_trim) {
   REQUIRE(stats.total.given_back_bytes > load);
   REQUIRE(stats.total.committed_bytes < 16 * mebibyte);
 #endif
-  return 0;
 }
 
 // The thread that allocated has ended; another frees, a third trims.
-MODE(after_threads) {
+PROGRAM(after_threads) {
   const std::size_t before = start_of_measurement();
   std::size_t count = 0;
   std::thread([&] { count = load_up(200); }).join();
@@ -79,12 +78,11 @@ MODE(after_threads) {
   }).join();
   face::trim();
   compare("threads", before, full, support::resident_bytes(), 12 * mebibyte);
-  return 0;
 }
 
 // Nobody trims: the program goes on with a little work, and free pages go back after their delay
 // (environment ASHLAR_PURGE_DELAY_MS; the test runs with the default and with 0).
-MODE(by_itself) {
+PROGRAM(by_itself) {
   const std::size_t before = start_of_measurement();
   const std::size_t count = load_up(200);
   const std::size_t full = support::resident_bytes();
@@ -99,7 +97,6 @@ MODE(by_itself) {
     ::nanosleep(&pause, nullptr);
   }
   compare("by itself", before, full, after, load / 4);
-  return 0;
 }
 
 }  // namespace

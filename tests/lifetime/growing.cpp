@@ -92,7 +92,7 @@ class growing_set {
 /// Effects: `threads` threads grow buffers, which shrink or are freed when they are at their
 /// longest.
 template <std::size_t Threads>
-int grow(const range& sizes, bool shrinks) {
+void grow(const range& sizes, bool shrinks) {
   const std::size_t before = faults();
   std::atomic<std::size_t> written{0};
   const auto work = [&](std::size_t self) {
@@ -110,12 +110,11 @@ int grow(const range& sizes, bool shrinks) {
               sizes.high / 1024, written.load(), taken);
   std::fflush(stdout);
   REQUIRE(taken < written + written / 4);
-  return 0;
 }
 
-const support::mode mode_short_in_turn("short_in_turn", [] { return grow<1>(short_ones, false); });
-const support::mode mode_long_in_turn("long_in_turn", [] { return grow<1>(long_ones, false); });
-const support::mode mode_shrinking("shrinking", [] { return grow<1>(middling, true); });
-const support::mode mode_beside_threads("beside_threads", [] { return grow<2>(middling, false); });
+PROGRAM(short_in_turn) { grow<1>(short_ones, false); }
+PROGRAM(long_in_turn) { grow<1>(long_ones, false); }
+PROGRAM(shrinking) { grow<1>(middling, true); }
+PROGRAM(beside_threads) { grow<2>(middling, false); }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Many threads that used the heap, freed all of it and are idle: what their caches hold is bounded
 // by a total, whatever their number.
-#define MODES_WITHOUT_MAIN
+#define PROGRAMS_WITHOUT_MAIN
 #include <cmath>
 #include <tests/lifetime/program.hpp>
 
@@ -53,7 +53,7 @@ void run_on_one_processor(char** arguments) {
   REQUIRE(false);
 }
 
-MODE(one_after_another) {
+PROGRAM(one_after_another) {
   ::sem_init(&used, 0, 0);
   ::sem_init(&ended, 0, 0);
   face::release(face::allocate(1));
@@ -78,12 +78,11 @@ MODE(one_after_another) {
   for (std::size_t i = 0; i < thread_count; ++i) ::sem_post(&ended);
   for (pthread_t thread : threads) ::pthread_join(thread, nullptr);
   REQUIRE(idle < before + allowed);
-  return 0;
 }
 
 }  // namespace
 
-int main(int argument_count, char** arguments) {
+int main(int, char** arguments) {
   run_on_one_processor(arguments);
-  return support::run_mode(argument_count, arguments);
+  return run_program(arguments[1]);
 }

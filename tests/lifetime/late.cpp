@@ -1,7 +1,7 @@
 // Threads whose first use of the heap comes when they are about to be gone: in the last round of its keys' destructors a
 // thread may get a cache, and nobody is told of its end any more. Then come forks, figures and other threads, which
 // would meet whatever pointed into the dead thread's memory.
-#define MODES_WITHOUT_MAIN
+#define PROGRAMS_WITHOUT_MAIN
 #include <iterator>
 #include <tests/lifetime/program.hpp>
 
@@ -152,7 +152,7 @@ void expect_whole_heap() {
   face::audit();
 }
 
-MODE(after_each) {
+PROGRAM(after_each) {
   REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
 #ifndef ASHLAR_FACE_DROP_IN
   ashlar::heap<> of_all;
@@ -174,11 +174,10 @@ MODE(after_each) {
 #endif
     }
   }
-  return 0;
 }
 
 /// The main thread is the late one, and the last thread ends the process.
-MODE(after_main) {
+PROGRAM(after_main) {
   REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
   now = &uses[1];
   of_main = face::allocate(block_bytes);
@@ -195,7 +194,7 @@ MODE(after_main) {
 }
 
 /// A thread that has the memory of a late one has its cache, too: so these do not pile up.
-MODE(one_after_another) {
+PROGRAM(one_after_another) {
   REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
   constexpr use both = {pairs, false};
   now = &both;
@@ -204,7 +203,6 @@ MODE(one_after_another) {
   REQUIRE(ashlar::runtime::the_heap.cache_count() <= 4);
 #endif
   expect_whole_heap();
-  return 0;
 }
 
 /// The library's own thread is there, and a late thread's cache stays. The process ends with the last thread all the same,
@@ -225,13 +223,13 @@ void begin_end() {
   REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
   use_much();
 }
-MODE(ends_after_late) {
+PROGRAM(ends_after_late) {
   begin_end();
   now = &uses[2];
   run_thread({ends_in_round<4>});
   ::pthread_exit(nullptr);
 }
-MODE(ends_with_late) {
+PROGRAM(ends_with_late) {
   begin_end();
   static constexpr use much = {use_much, false};
   now = &much;
@@ -246,7 +244,7 @@ MODE(ends_with_late) {
 
 }  // namespace
 
-int main(int argument_count, char** arguments) {
+int main(int, char** arguments) {
   ::alarm(100);
-  return support::run_mode(argument_count, arguments);
+  return run_program(arguments[1]);
 }

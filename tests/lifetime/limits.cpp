@@ -2,7 +2,7 @@
 // so that the heap begins its life inside the limit, and then asks for more than there is.
 // The block lists live in the blocks themselves: a program that is out of memory has no other
 // place.
-#define MODES_WITHOUT_MAIN
+#define PROGRAMS_WITHOUT_MAIN
 #include <tests/lifetime/addresses.hpp>
 #include <tests/lifetime/program.hpp>
 
@@ -11,7 +11,7 @@ namespace {
 using addresses::hoard;
 constexpr std::size_t limit = 300 * mebibyte;
 
-MODE(exhaust) {
+PROGRAM(exhaust) {
   for (const std::size_t size : {std::size_t{64}, std::size_t{1'000}, std::size_t{20'000},
                                  std::size_t{150'000}, 3 * mebibyte}) {
     for (int round = 0; round < 2; ++round) {
@@ -30,11 +30,10 @@ MODE(exhaust) {
       again.drop();
     }
   }
-  return 0;
 }
 
 // 200 of 300 MiB, in small blocks of several sizes.
-MODE(use_most) {
+PROGRAM(use_most) {
   hoard all;
   const std::size_t sizes[] = {24, 64, 100, 256, 48, 512, 1'024, 32};
   std::size_t bytes = 0;
@@ -43,11 +42,10 @@ MODE(use_most) {
     bytes += sizes[i % 8];
   }
   all.drop();
-  return 0;
 }
 
 // Memory that was small blocks can become large ones, and the other way round.
-MODE(change_shape) {
+PROGRAM(change_shape) {
   const std::size_t sizes[] = {64, 3'000, 1'500'000, 32, 100'000, 500, 64};
   for (const std::size_t size : sizes) {
     hoard all;
@@ -56,10 +54,9 @@ MODE(change_shape) {
     REQUIRE(reached >= 160 * mebibyte);
     all.drop();
   }
-  return 0;
 }
 
-MODE(failed_realloc) {
+PROGRAM(failed_realloc) {
   void* block = face::allocate(50 * mebibyte);
   REQUIRE(block != nullptr);
   support::fill_pattern(block, 5, 50 * mebibyte);
@@ -82,11 +79,10 @@ MODE(failed_realloc) {
   REQUIRE(small != nullptr);
   REQUIRE(support::find_damage(small, 6, 1'000) == 1'000);
   face::release(small);
-  return 0;
 }
 
 // Threads run dry together, free everything, and none is left behind.
-MODE(threads_exhaust) {
+PROGRAM(threads_exhaust) {
   constexpr int count = 4;
   for (int round = 0; round < 3; ++round) {
     std::thread threads[count];
@@ -110,7 +106,6 @@ MODE(threads_exhaust) {
     REQUIRE(reached >= 50 * mebibyte);
     all.drop();
   }
-  return 0;
 }
 
 }  // namespace
@@ -124,5 +119,5 @@ int main(int argument_count, char** arguments) {
     char* const again[] = {arguments[0], arguments[1], nullptr};
     REQUIRE(::execv("/proc/self/exe", again) == 0);  // comes back only when it has failed
   }
-  return support::run_mode(argument_count, arguments);
+  return run_program(arguments[1]);
 }

@@ -44,9 +44,9 @@ std::size_t locked_bytes() {
 }
 
 /// Pages that were given back are not locked when they come again; pages that are kept stay locked.
-MODE(kept) {
+PROGRAM(kept) {
   if (const int error = lock_everything(MCL_CURRENT | MCL_FUTURE); error != 0)
-    return support::skipped(std::strerror(error));
+    support::skipped(std::strerror(error));
   constexpr std::size_t size = 60'000;
   static void* blocks[load / size];
   for (int round = 0; round < 2; ++round) {
@@ -60,15 +60,13 @@ MODE(kept) {
     REQUIRE(locked_bytes() > load / 10 * 9);
     for (void* block : blocks) face::release(block);
   }
-  return 0;
 }
 
-MODE(after_start) {
+PROGRAM(after_start) {
   face::release(face::allocate(1));
   if (const int error = lock_everything(MCL_CURRENT | MCL_FUTURE); error != 0)
-    return support::skipped(std::strerror(error));
+    support::skipped(std::strerror(error));
   use_and_give_back();
-  return 0;
 }
 
 #ifndef ASHLAR_FACE_DROP_IN
@@ -81,20 +79,19 @@ void lock_early(int argument_count, char** arguments, char**) {
 [[gnu::section(".preinit_array"), gnu::used]] void (*const run_early)(int, char**,
                                                                       char**) = lock_early;
 
-MODE(before_start) {
+PROGRAM(before_start) {
   REQUIRE(early_error != -1);
-  if (early_error != 0) return support::skipped(std::strerror(early_error));
+  if (early_error != 0) support::skipped(std::strerror(early_error));
   use_and_give_back();
-  return 0;
 }
 #endif
 
 // Without the right to lock more than RLIMIT_MEMLOCK: requests are served or refused, not crashed on.
-MODE(unprivileged) {
+PROGRAM(unprivileged) {
   face::release(face::allocate(1));
-  if (::geteuid() == 0 && ::setuid(65'534) != 0) return support::skipped("cannot give up root");
+  if (::geteuid() == 0 && ::setuid(65'534) != 0) support::skipped("cannot give up root");
   if (const int error = lock_everything(MCL_FUTURE); error != 0)
-    return support::skipped(std::strerror(error));
+    support::skipped(std::strerror(error));
   std::size_t served = 0, refused = 0;
   for (std::size_t i = 0; i < 4'000; ++i) {
     const std::size_t size = i % 40 == 39 ? 3 * mebibyte : i * 20;
@@ -112,7 +109,6 @@ MODE(unprivileged) {
   std::printf("%zu served, %zu refused\n", served, refused);
   REQUIRE(served > 1'000);
   face::audit();
-  return 0;
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ constexpr const char* no_group =
     "/sys/fs/cgroup with the memory controller)";
 
 /// Two thirds of the limit in blocks of each size in turn, with other sizes' free pages around.
-MODE(reshape_inside) {
+PROGRAM(reshape_inside) {
   constexpr std::size_t load = limit / 3 * 2;
   static void* blocks[load / 64];
   for (const std::size_t size : {std::size_t{64}, std::size_t{3'000}, std::size_t{1'500'000},
@@ -40,41 +40,38 @@ MODE(reshape_inside) {
     }
     for (std::size_t i = 0; i < load / size; ++i) face::release(blocks[i]);
   }
-  return 0;
 }
 
-/// Returns: this mode's status, where `mode` has to end well.
-int ends_well_in_group(char* mode) {
+/// Effects: runs `mode`, which has to end well.
+void ends_well_in_group(char* mode) {
   const int status = run_limited(mode);
-  if (status == -1) return support::skipped(no_group);
+  if (status == -1) support::skipped(no_group);
   if (WIFSIGNALED(status)) std::fprintf(stderr, "signal %d\n", WTERMSIG(status));
   REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  return 0;
 }
 
-MODE(reshape) {
+PROGRAM(reshape) {
   char mode[] = "reshape_inside";
-  return ends_well_in_group(mode);
+  ends_well_in_group(mode);
 }
 
-MODE(exceed_inside) {
+PROGRAM(exceed_inside) {
   for (;;) {
     void* const block = face::allocate(10'000);
-    if (block == nullptr) return errno == ENOMEM ? 0 : 1;
+    if (block == nullptr) std::exit(errno == ENOMEM ? 0 : 1);
     std::memset(block, 0x11, 10'000);
   }
 }
 
 // Beyond the limit the system ends the process, or refuses: there is no third way, such as looping.
-MODE(exceed) {
+PROGRAM(exceed) {
   char mode[] = "exceed_inside";
   const int status = run_limited(mode);
-  if (status == -1) return support::skipped(no_group);
+  if (status == -1) support::skipped(no_group);
   const bool refused = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   const bool ended = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   std::printf("%s\n", refused ? "refused" : ended ? "ended by the system" : "neither");
   REQUIRE(refused || ended);
-  return 0;
 }
 
 /// Returns: what the group of this process uses, version 1 or 2.
@@ -93,7 +90,7 @@ std::size_t group_usage() {
 }
 
 /// What is free would stay for ten minutes, if the group had not become short of memory by other means.
-MODE(pressure_inside) {
+PROGRAM(pressure_inside) {
   constexpr std::size_t load = limit / 2, size = 1'000;
   static void* blocks[load / size];
   for (void*& block : blocks) {
@@ -115,14 +112,13 @@ MODE(pressure_inside) {
     std::memset(others + used, 0x22, mebibyte);
   }
   while (support::resident_bytes() > full + used - load / 2) ::usleep(10'000);
-  return 0;
 }
 
-MODE(pressure) {
+PROGRAM(pressure) {
   REQUIRE(::setenv("ASHLAR_BACKGROUND", "1", 1) == 0);
   REQUIRE(::setenv("ASHLAR_PURGE_DELAY_MS", "600000", 1) == 0);
   char mode[] = "pressure_inside";
-  return ends_well_in_group(mode);
+  ends_well_in_group(mode);
 }
 
 }  // namespace

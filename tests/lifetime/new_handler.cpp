@@ -1,6 +1,6 @@
 // operator new out of memory, on the drop-in library: bad_alloc, and the std::new_handler protocol:
 // call the handler, try again, until it works, throws or there is no handler.
-#define MODES_WITHOUT_MAIN
+#define PROGRAMS_WITHOUT_MAIN
 #define ASHLAR_FACE_DROP_IN
 #include <tests/lifetime/program.hpp>
 
@@ -24,7 +24,7 @@ bool throws(Call call) {
   return false;
 }
 
-MODE(throws_bad_alloc) {
+PROGRAM(throws_bad_alloc) {
   void* last = nullptr;  // the list lives in the blocks
   std::size_t count = 0;
   const bool thrown = throws<std::bad_alloc>([&] {
@@ -53,13 +53,12 @@ MODE(throws_bad_alloc) {
     last = next;
   }
   ::operator delete(allocate(150 * mebibyte));
-  return 0;
 }
 
 void* reserve = nullptr;
 int handler_calls = 0;
 
-MODE(handler_frees) {
+PROGRAM(handler_frees) {
   reserve = allocate(150 * mebibyte);
   std::memset(reserve, 1, 150 * mebibyte);
   std::set_new_handler([] {
@@ -92,10 +91,9 @@ MODE(handler_frees) {
   kept = ::operator new(280 * mebibyte, std::nothrow);
   REQUIRE(kept == nullptr);
   REQUIRE(handler_calls == 10);
-  return 0;
 }
 
-MODE(handler_throws) {
+PROGRAM(handler_throws) {
   struct out_of_luck : std::bad_alloc {};
   std::set_new_handler([] { throw out_of_luck(); });
   REQUIRE(throws<out_of_luck>([] { allocate(400 * mebibyte); }));
@@ -106,7 +104,6 @@ MODE(handler_throws) {
   std::set_new_handler(nullptr);
   REQUIRE(throws<std::bad_alloc>([] { allocate(SIZE_MAX); }));
   REQUIRE(throws<std::bad_alloc>([] { allocate(static_cast<std::size_t>(PTRDIFF_MAX) + 1); }));
-  return 0;
 }
 
 }  // namespace
@@ -119,5 +116,5 @@ int main(int argument_count, char** arguments) {
     char* const again[] = {arguments[0], arguments[1], nullptr};
     REQUIRE(::execv("/proc/self/exe", again) == 0);  // comes back only when it has failed
   }
-  return support::run_mode(argument_count, arguments);
+  return run_program(arguments[1]);
 }

@@ -18,10 +18,10 @@ std::size_t charged_bytes() {
   return sum;
 }
 
-MODE(charged) {
+PROGRAM(charged) {
   busy::use_every_path(1);
   const std::size_t at_start = charged_bytes();
-  if (at_start == 0) return support::skipped("/proc/self/smaps does not tell what is charged");
+  if (at_start == 0) support::skipped("/proc/self/smaps does not tell what is charged");
   std::printf("charged: %zu KiB of %zu MiB of addresses\n", at_start / 1024,
               support::address_space_bytes() / mebibyte);
   REQUIRE(at_start < 64 * mebibyte && at_start < support::address_space_bytes());
@@ -36,12 +36,11 @@ MODE(charged) {
   std::printf("charged for %zu MiB: %zu MiB\n", load / mebibyte, grown / mebibyte);
   REQUIRE(grown > load / 10 * 7 && grown < load / 10 * 13);  // some of it was free before
   for (void* block : blocks) face::release(block);
-  return 0;
 }
 
-MODE(strict) {
+PROGRAM(strict) {
   if (support::figure_in("/proc/sys/vm/overcommit_memory", "") != 2)
-    return support::skipped("vm.overcommit_memory is not 2 (and stays as it is)");
+    support::skipped("vm.overcommit_memory is not 2 (and stays as it is)");
   const std::size_t limit = support::figure_in("/proc/meminfo", "CommitLimit:") * 1024;
   REQUIRE(limit != 0);
   for (int i = 0; i < 100; ++i) {
@@ -50,7 +49,6 @@ MODE(strict) {
     REQUIRE(errno == ENOMEM);
   }
   busy::use_every_path(1);
-  return 0;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Copies of ashlar that come and go with libraries, beside the program's own. A block goes back to
 // the copy that it came from.
-#define MODES_WITHOUT_MAIN
+#define PROGRAMS_WITHOUT_MAIN
 #include <limits>
 #include <tests/lifetime/plugin.hpp>
 #include <tests/lifetime/program.hpp>
@@ -36,7 +36,7 @@ using kept_blocks = support::kept_blocks<100>;
 
 // A thousand times loaded and unloaded, with blocks and threads that live before, inside and after.
 // What a round leaves behind grows in every hundred of them; threads that meet may add pages once.
-MODE(reload) {
+PROGRAM(reload) {
   constexpr int rounds = 1'000;
   constexpr int step = 100;
   kept_blocks of_program, of_plugin, of_thread;
@@ -75,11 +75,10 @@ MODE(reload) {
   std::printf("resident %zu KiB at the end; grew by at least %td bytes in %d rounds\n",
               resident.back() / 1024, least, step);
   REQUIRE(least < step * 1024);
-  return 0;
 }
 
 // Blocks of three copies live side by side, in several threads, and through a fork.
-MODE(together) {
+PROGRAM(together) {
   const loaded first(paths[0]), second(paths[1]);
   const auto use_all = [&](std::uint64_t key, int rounds) {
     for (int round = 0; round < rounds; ++round) {
@@ -123,11 +122,10 @@ MODE(together) {
   free_all();
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  return 0;
 }
 
 // The wrong copy refuses a block at once, naming the call, whoever the two are.
-MODE(wrong_copy) {
+PROGRAM(wrong_copy) {
   const loaded first(paths[0]), second(paths[1]);
   // So that each copy has a thread cache and pages by now.
   face::release(face::allocate(100));
@@ -143,12 +141,11 @@ MODE(wrong_copy) {
     std::fputs(end.err.c_str(), stdout);
   }
   first->release(block);
-  return 0;
 }
 
 // Copies beyond the static thread-local storage that the C library keeps for late libraries are
 // refused by dlopen, with its message; those before it go on.
-MODE(many_copies) {
+PROGRAM(many_copies) {
   std::vector<void*> libraries;
   char** path = paths;
   for (; *path != nullptr; ++path) {
@@ -170,13 +167,12 @@ MODE(many_copies) {
     std::puts(why.c_str());
     REQUIRE(why.find("static TLS") != std::string::npos);
   }
-  return 0;
 }
 
 }  // namespace
 
 // plugins MODE PLUGIN...
-int main(int argument_count, char** arguments) {
+int main(int, char** arguments) {
   paths = arguments + 2;
-  return support::run_mode(argument_count, arguments);
+  return run_program(arguments[1]);
 }

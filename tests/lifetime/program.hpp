@@ -1,4 +1,4 @@
-// lifetime/program.hpp: what the programs of this folder share: modes, busy threads, blocks that know their bytes, children,
+// lifetime/program.hpp: what the programs of this folder share: busy threads, blocks that know their bytes, children,
 // figures of /proc, and the audit.
 #pragma once
 
@@ -6,7 +6,6 @@
 #include <tests/support/extent.hpp>
 #include <tests/support/face.hpp>
 #include <tests/support/in_child.hpp>
-#include <tests/support/modes.hpp>
 #include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
 #include <tests/support/require.hpp>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <tests/support/programs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,10 +39,10 @@ inline void audit() {
 
 namespace support {
 
-/// Returns: the status that ctest knows as "skipped" (SKIP_RETURN_CODE), having told why.
-inline int skipped(const char* reason) {
+/// Effects: tells why, and ends with the status that ctest knows as "skipped" (SKIP_RETURN_CODE).
+[[noreturn]] inline void skipped(const char* reason) {
   std::printf("skipped: %s\n", reason);
-  return 77;
+  std::exit(77);
 }
 
 inline double seconds_now() {

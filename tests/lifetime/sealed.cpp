@@ -98,7 +98,7 @@ void require_no_system_call(Body body) {
   REQUIRE(status_without_calls(body) == 0);
 }
 
-MODE(no_system_call) {
+PROGRAM(no_system_call) {
   // What the test itself rests on: that a call is noticed. What is not sealed has to ask.
   REQUIRE(WIFSIGNALED(status_without_calls([] { xfree(xmalloc(64 * mebibyte)); })));
 
@@ -121,7 +121,6 @@ MODE(no_system_call) {
   void* const large = xmalloc(2 * prefaulted);
   REQUIRE(large != nullptr);
   xfree(large);
-  return 0;
 }
 
 /// The page faults of 200,000 steps in a process that sealed its heap.
@@ -140,7 +139,7 @@ long faults_when_sealed() {
   return faults() - before;
 }
 
-MODE(no_page_fault) {
+PROGRAM(no_page_fault) {
   // A kernel that moves a page (compaction, huge pages) makes a fault that is nobody's. A page the
   // heap did not touch makes one in each fresh process, so one of three has to be without.
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -151,12 +150,12 @@ MODE(no_page_fault) {
       return faults == 0 ? 0 : 1;
     });
     REQUIRE(status != -1);
-    if (status == 0) return 0;
+    if (status == 0) return;
   }
-  return 1;
+  std::exit(1);
 }
 
-MODE(instance) {
+PROGRAM(instance) {
   heap<> h({.budget_bytes = 2 * prefaulted});
   REQUIRE(!h.prefault(3 * prefaulted));  // more than the budget
   REQUIRE(h.prefault(prefaulted));
@@ -176,7 +175,6 @@ MODE(instance) {
   void* const more = h.try_allocate(prefaulted + prefaulted / 4);
   REQUIRE(more != nullptr);
   h.deallocate(more);
-  return 0;
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void stop_timer() {
 std::atomic<std::uint64_t> signal_count = 0;
 
 // A profiler's timer: it interrupts everything everywhere, and only counts.
-MODE(timer) {
+PROGRAM(timer) {
   start_timer([] { signal_count.fetch_add(1, std::memory_order_relaxed); });
   {
     const busy::threads others(3);
@@ -63,7 +63,6 @@ MODE(timer) {
   std::printf("%llu signals\n", static_cast<unsigned long long>(signal_count.load()));
   REQUIRE(signal_count > 200);
   face::audit();
-  return 0;
 }
 
 /// Whether this thread is inside a call of the heap; read by the handler that interrupted it.
@@ -134,7 +133,7 @@ bool has_seen_enough() {
 }
 
 // The handler allocates and frees, unless it interrupted the heap.
-MODE(allocate_outside) {
+PROGRAM(allocate_outside) {
   start_timer([] {
     if (is_inside != 0) {
       inside_count = inside_count + 1;
@@ -154,14 +153,13 @@ MODE(allocate_outside) {
   of_program.free_all();
   of_handler.free_all();
   face::audit();
-  return 0;
 }
 
 sigjmp_buf start_again;
 volatile std::sig_atomic_t may_jump = 0;
 
 // The handler leaves the program's work by siglongjmp, unless it interrupted the heap.
-MODE(jump_out) {
+PROGRAM(jump_out) {
   start_timer([] {
     if (is_inside != 0) {
       inside_count = inside_count + 1;
@@ -180,11 +178,10 @@ MODE(jump_out) {
               static_cast<unsigned long long>(inside_count));
   of_program.free_all();
   face::audit();
-  return 0;
 }
 
 // The handler ends the process, wherever it interrupted its only thread: what runs at the exit allocates and frees still.
-MODE(exit_inside) {
+PROGRAM(exit_inside) {
   for (unsigned i = 0; i < 300; ++i)
     support::fork_and_wait([i] {
       static support::kept_blocks<200> kept;
@@ -205,7 +202,6 @@ MODE(exit_inside) {
         face::trim();
       }
     });
-  return 0;
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ extern "C" void* use_heap(void* seed) {
 }
 
 // Beyond the stack there is a page that must not be touched: a crash would tell.
-MODE(many_threads) {
+PROGRAM(many_threads) {
   pthread_attr_t attributes;
   REQUIRE(::pthread_attr_init(&attributes) == 0);
   REQUIRE(::pthread_attr_setstacksize(&attributes, stack_bytes) == 0);
@@ -44,11 +44,10 @@ MODE(many_threads) {
   }
   REQUIRE(::pthread_attr_destroy(&attributes) == 0);
   face::audit();
-  return 0;
 }
 
 // How much is left at the deepest moment, told by bytes that nobody has written to.
-MODE(depth) {
+PROGRAM(depth) {
   void* const stack =
       ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(stack != MAP_FAILED);
@@ -78,7 +77,6 @@ MODE(depth) {
       stack_bytes, nothing, family - nothing, heap - nothing);
   REQUIRE(family - nothing <= 3'072);
   REQUIRE(heap < stack_bytes);
-  return 0;
 }
 
 }  // namespace

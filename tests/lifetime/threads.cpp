@@ -41,7 +41,7 @@ struct local_state {
 
 thread_local local_state local_before, local_after;
 
-MODE(thread_locals) {
+PROGRAM(thread_locals) {
   constexpr int count = support::sanitized ? 40 : 400;
   for (int i = 0; i < count; i += 4) {
     std::vector<std::thread> threads;
@@ -57,7 +57,6 @@ MODE(thread_locals) {
     for (std::thread& thread : threads) thread.join();
   }
   REQUIRE(local_state::destroyed >= count * 2);
-  return 0;
 }
 
 // Threads that end at the same moment: each one's destructor frees what another left, and leaves a
@@ -81,7 +80,7 @@ struct last_exchange {
 };
 thread_local last_exchange final_exchange;
 
-MODE(thread_locals_together) {
+PROGRAM(thread_locals_together) {
   constexpr std::uint64_t rounds = support::sanitized ? 5 : 20;
   constexpr unsigned count = 16;
   for (std::uint64_t round = 0; round < rounds; ++round) {
@@ -98,7 +97,6 @@ MODE(thread_locals_together) {
   }
   for (auto& slot : left) face::release(slot.exchange(nullptr));
   face::audit();
-  return 0;
 }
 
 // ---- pthread keys ----
@@ -129,7 +127,7 @@ extern "C" void end_of_key(void* value) {
   }
 }
 
-MODE(keys) {
+PROGRAM(keys) {
   constexpr int count = support::sanitized ? 40 : 400;
   REQUIRE(pthread_key_create(&early_key, end_of_key) == 0);
   face::release(face::allocate(10));
@@ -146,12 +144,11 @@ MODE(keys) {
     }).join();
   }
   REQUIRE(key_calls == count * 2 * key_rounds);
-  return 0;
 }
 
 // ---- short lives ----
 
-MODE(short_threads) {
+PROGRAM(short_threads) {
   constexpr int count = support::sanitized ? 400 : 6'000;
   std::size_t after_warming_up = 0;
   for (int i = 0; i < count; i += 8) {
@@ -170,12 +167,11 @@ MODE(short_threads) {
   ashlar_stats_get(&stats);
   REQUIRE(stats.total.threads <= 2);
 #endif
-  return 0;
 }
 
 // ---- blocks that outlive their thread ----
 
-MODE(outlive) {
+PROGRAM(outlive) {
   constexpr int rounds = support::sanitized ? 20 : 150;
   constexpr std::size_t count = 2'000;
   for (int round = 0; round < rounds; ++round) {
@@ -206,12 +202,11 @@ MODE(outlive) {
       face::release(blocks[i]);
     }
   }
-  return 0;
 }
 
 // ---- the process ends while threads use the heap ----
 
-MODE(exit_while_busy) {
+PROGRAM(exit_while_busy) {
   for (int i = 0; i < 3; ++i) {
     std::thread([i] {
       for (std::uint64_t round = 0;; ++round)
@@ -222,7 +217,7 @@ MODE(exit_while_busy) {
     use_heap(99, 2'000);
     std::exit(0);  // by another thread than the main one
   }).join();
-  return 1;
+  std::exit(1);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// One misuse per mode. Says which address is about to be misused, then misuses it. What is
+// One misuse a program. Says which address is about to be misused, then misuses it. What is
 // detected only when the block returns to its slab is followed by a trim or by the end of a thread.
-// A mode that comes to its end says so and returns 0: for the driver, a failure.
+// A program that comes to its end says so and returns 0: for the driver, a failure.
 #include <cstdint>
 #include <tests/support/face.hpp>
-#include <tests/support/modes.hpp>
 #include <thread>
 #include <vector>
 
+#include <tests/support/programs.h>
 #include <unistd.h>
 
 namespace {
@@ -41,10 +41,10 @@ int not_detected() {
 // For a misuse that the call itself has to see: nothing follows but an end at once.
 [[noreturn]] void end_at_once() { ::_exit(not_detected()); }
 
-#define MISUSE(name, ...)  \
-  MODE(name) {             \
-    __VA_ARGS__;           \
-    return not_detected(); \
+#define MISUSE(name, ...) \
+  PROGRAM(name) {         \
+    __VA_ARGS__;          \
+    not_detected();       \
   }
 
 // ---- what is no block, or no block's begin
@@ -62,11 +62,11 @@ MISUSE(free_static, free_of(static_bytes + 16))
 MISUSE(free_wild, free_of(address(nowhere)))
 MISUSE(free_low, free_of(address(16)))  // a null pointer plus the offset of a member
 MISUSE(free_noncanonical, free_of(address(~std::uintptr_t{15})))
-MODE(free_tagged) {  // some processors ignore the top byte of an address; the heap does not
+PROGRAM(free_tagged) {  // some processors ignore the top byte of an address; the heap does not
   constexpr unsigned shift = 8 * (sizeof(std::uintptr_t) - 1);
   const auto begin = reinterpret_cast<std::uintptr_t>(face::allocate(64));
   free_of(address(begin ^ std::uintptr_t{0x5a} << shift));
-  return not_detected();
+  not_detected();
 }
 MISUSE(free_interior, free_inside(64, 16); face::trim())
 MISUSE(free_interior_push_out, free_inside(64, 16); push_out(64); face::trim())
@@ -90,16 +90,16 @@ MISUSE(double_free, free_twice(64); face::trim())
 MISUSE(double_free_at_once, free_twice(64); end_at_once())
 MISUSE(double_free_large, free_twice(mebibyte); face::trim())
 MISUSE(double_free_huge, free_twice(200 * mebibyte); face::trim())
-MODE(double_free_after_others) {
+PROGRAM(double_free_after_others) {
   void* blocks[50];
   for (void*& block : blocks) block = face::allocate(100);
   void* twice = about_to_misuse(blocks[20]);
   for (void* block : blocks) face::release(block);
   face::release(twice);
   face::trim();
-  return not_detected();
+  not_detected();
 }
-MODE(double_free_push_out) {
+PROGRAM(double_free_push_out) {
   void* blocks[50];
   for (void*& block : blocks) block = face::allocate(100);
   void* twice = about_to_misuse(blocks[20]);
@@ -108,9 +108,9 @@ MODE(double_free_push_out) {
   face::release(twice);
   push_out(100);
   face::trim();
-  return not_detected();
+  not_detected();
 }
-MODE(double_free_after_trim) {  // the block has been back in its slab for long
+PROGRAM(double_free_after_trim) {  // the block has been back in its slab for long
   void* keeps_slab = face::allocate(100);
   void* block = about_to_misuse(face::allocate(100));
   face::release(block);
@@ -118,15 +118,15 @@ MODE(double_free_after_trim) {  // the block has been back in its slab for long
   face::release(block);
   face::trim();
   face::release(keeps_slab);
-  return not_detected();
+  not_detected();
 }
-MODE(double_free_in_two_threads) {
+PROGRAM(double_free_in_two_threads) {
   void* keeps_slab = face::allocate(300);
   void* block = about_to_misuse(face::allocate(300));
   for (int i = 0; i < 2; ++i) std::thread([block] { face::release(block); }).join();
   face::trim();
   face::release(keeps_slab);
-  return not_detected();
+  not_detected();
 }
 
 // ---- other calls
@@ -148,7 +148,7 @@ int usable_size_of(void* p) {
 }
 
 #define ENDS_WITH(name, ...) \
-  MODE(name) { return __VA_ARGS__; }
+  PROGRAM(name) { std::exit(__VA_ARGS__); }
 ENDS_WITH(realloc_static, realloc_of(static_bytes, 1'000))
 ENDS_WITH(realloc_wild, realloc_of(address(nowhere), 9))
 ENDS_WITH(realloc_interior, realloc_of(beyond(face::allocate(64), 16), 30'000))
@@ -158,18 +158,18 @@ ENDS_WITH(realloc_freed_in_place, realloc_of_freed(64, 60))
 ENDS_WITH(realloc_freed_large, realloc_of_freed(mebibyte, 3 * mebibyte))
 ENDS_WITH(usable_size_static, usable_size_of(static_bytes))
 ENDS_WITH(usable_size_wild, usable_size_of(address(nowhere)))
-MODE(usable_size_stack) {
+PROGRAM(usable_size_stack) {
   char on_stack[64] = {1};
-  return usable_size_of(on_stack);
+  std::exit(usable_size_of(on_stack));
 }
 
 // Not a misuse: the driver expects this one to end well, which shows that it looks at all.
-MODE(none) {
+PROGRAM(none) {
   void* block = about_to_misuse(face::allocate(64));
   face::release(block);
   push_out(64);
   face::trim();
-  return not_detected();
+  not_detected();
 }
 
 }  // namespace

@@ -45,8 +45,7 @@ struct misuse {
 };
 /// What the program lists, but for its correct use.
 std::vector<misuse> misuses() {
-  const std::string usage = run(faces[0], "").err;
-  std::istringstream words(usage.substr(std::min(usage.size(), usage.find("one of:"))));
+  std::istringstream words(run(faces[0], "").err);
   std::vector<misuse> found;
   for (std::string word; words >> word;) {
     const auto is_of = [&](const char* call) { return word.find(call) != std::string::npos; };

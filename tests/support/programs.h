@@ -1,5 +1,6 @@
 // support/programs.h: several programs in one C or C++ file: PROGRAM(name) { ... } runs where the first argument is its
-// name. The file's main is here, unless PROGRAMS_WITHOUT_MAIN says that it has its own.
+// name, and has status 0 unless it exits itself. The file's main is here, unless PROGRAMS_WITHOUT_MAIN says that it has
+// its own.
 #pragma once
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +20,14 @@ static int program_count;
   }                                                           \
   static void name(void)
 
-// Effects: runs the program of that name; where there is none, prints all names. Returns: the status of the process.
-static int run_program(const char* name) {
+// Effects: runs the program of that name; where there is none, names all on standard error. Returns: the process's status.
+__attribute__((unused)) static int run_program(const char* name) {
   for (int i = 0; name != NULL && i < program_count; ++i) {
     if (strcmp(programs[i].name, name) != 0) continue;
     programs[i].run();
     return 0;
   }
-  for (int i = 0; i < program_count; ++i) puts(programs[i].name);
+  for (int i = 0; i < program_count; ++i) fprintf(stderr, "%s\n", programs[i].name);
   return 2;
 }
 

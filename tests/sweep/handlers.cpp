@@ -3,10 +3,10 @@
 // first, and all later ones with it, for its handler makes memory available again: sweep.py tries every n.
 #include <iterator>
 #include <tests/support/in_child.hpp>
-#include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
 
 #include <pthread.h>
+#include <tests/support/programs.h>
 #include <tests/sweep/failing_pages.h>
 #ifndef ASHLAR_FACE_DROP_IN
 #include <ashlar/ashlar.hpp>
@@ -45,7 +45,7 @@ constexpr std::size_t block_count = 400;
 
 /// Takes blocks of many sizes, or of one, and gives them back; all must come.
 template <class Allocate, class Release>
-int fill_and_drop(Allocate allocate, Release release, std::size_t one_size = 0) {
+void fill_and_drop(Allocate allocate, Release release, std::size_t one_size = 0) {
   use_in_other_thread();  // the C library keeps what a first thread takes
   static void* blocks[block_count];
   for (int round = 0; round < 2; ++round) {
@@ -59,7 +59,6 @@ int fill_and_drop(Allocate allocate, Release release, std::size_t one_size = 0) 
       release(blocks[i], one_size != 0 ? one_size : sizes[i % std::size(sizes)]);
   }
   std::fprintf(stderr, "the handler was called %d times\n", handler_calls);
-  return 0;
 }
 
 #ifdef ASHLAR_FACE_DROP_IN
@@ -67,7 +66,7 @@ int fill_and_drop(Allocate allocate, Release release, std::size_t one_size = 0) 
 // The compiler may leave out a pair of new-expressions, but not direct calls through this pointer.
 void* (*volatile allocate)(std::size_t) = ::operator new;
 
-MODE(operators) {
+PROGRAM(operators) {
   use_quietly = [] {
     void* const block = std::malloc(5'000);
     void* const large = std::malloc(400'000);
@@ -77,15 +76,15 @@ MODE(operators) {
     return served;
   };
   std::set_new_handler(handler);
-  return fill_and_drop([](std::size_t size) { return allocate(size); },
-                       [](void* block, std::size_t) { ::operator delete(block); });
+  fill_and_drop([](std::size_t size) { return allocate(size); },
+                [](void* block, std::size_t) { ::operator delete(block); });
 }
 
 #else
 
 using policy = ashlar::exhaustion::handler_and_retry<>;
 
-MODE(process_heap) {
+PROGRAM(process_heap) {
   use_quietly = [] {
     void* const block = ::xmalloc(5'000);
     void* const large = ::xmalloc(400'000);
@@ -96,11 +95,10 @@ MODE(process_heap) {
   };
   std::set_new_handler(handler);
   ashlar::allocator<std::byte> allocator;
-  return fill_and_drop(
-      [&](std::size_t size) { return static_cast<void*>(allocator.allocate(size)); },
-      [&](void* block, std::size_t size) {
-        allocator.deallocate(static_cast<std::byte*>(block), size);
-      });
+  fill_and_drop([&](std::size_t size) { return static_cast<void*>(allocator.allocate(size)); },
+                [&](void* block, std::size_t size) {
+                  allocator.deallocate(static_cast<std::byte*>(block), size);
+                });
 }
 
 /// Returns: whether the component has a block of `size`, which it gets back.
@@ -112,7 +110,7 @@ bool has_block(Component& component, std::size_t size) {
 }
 
 ashlar::heap<policy>* instance = nullptr;
-MODE(heap_instance) {
+PROGRAM(heap_instance) {
   // Without its own data, which it takes here, a heap is empty for ever, whatever a handler does.
   sweep_memory_is_back();
   ashlar::heap<policy> own;
@@ -120,13 +118,13 @@ MODE(heap_instance) {
   instance = &own;
   use_quietly = [] { return has_block(*instance, 5'000) && has_block(*instance, 400'000); };
   std::set_new_handler(handler);
-  return fill_and_drop([&](std::size_t size) { return own.allocate(size); },
-                       [&](void* block, std::size_t size) { own.deallocate(block, size); });
+  fill_and_drop([&](std::size_t size) { return own.allocate(size); },
+                [&](void* block, std::size_t size) { own.deallocate(block, size); });
 }
 
 using shared_pool = ashlar::fixed_pool<ashlar::os::mutex, ashlar::os::page_source, policy>;
 shared_pool* the_pool = nullptr;
-MODE(pool) {
+PROGRAM(pool) {
   shared_pool own({3'000, 16}, ashlar::heap_blocks{4});
   the_pool = &own;
   use_quietly = [] {
@@ -135,19 +133,18 @@ MODE(pool) {
     return block != nullptr;
   };
   std::set_new_handler(handler);
-  return fill_and_drop([&](std::size_t) { return own.allocate(); },
-                       [&](void* block, std::size_t) { own.deallocate(block); }, 3'000);
+  fill_and_drop([&](std::size_t) { return own.allocate(); },
+                [&](void* block, std::size_t) { own.deallocate(block); }, 3'000);
 }
 
 using shared_arena = ashlar::arena<ashlar::os::mutex, ashlar::os::page_source, policy>;
 shared_arena* the_arena = nullptr;
-MODE(arena) {
+PROGRAM(arena) {
   shared_arena own;
   the_arena = &own;
   use_quietly = [] { return the_arena->try_allocate(100) != nullptr; };
   std::set_new_handler(handler);
-  return fill_and_drop([&](std::size_t size) { return own.allocate(size); },
-                       [](void*, std::size_t) {});
+  fill_and_drop([&](std::size_t size) { return own.allocate(size); }, [](void*, std::size_t) {});
 }
 #endif
 

@@ -2,7 +2,7 @@
 // freed by other threads than allocated them, some outlive many phases, big buffers come now and then. The number of
 // live blocks is bounded, so that equal phases of any two cycles need the same memory. A line of CSV a cycle goes to
 // standard output; soak.py judges it. Every block is checked as it is freed, and the heap audits itself at the end.
-#define MODES_WITHOUT_MAIN
+#define PROGRAMS_WITHOUT_MAIN
 #include <array>
 #include <bit>
 #include <charconv>

@@ -3,9 +3,10 @@
 #include <iostream>
 #include <mutex>
 #include <sstream>
-#include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
 #include <thread>
+
+#include <tests/support/programs.h>
 
 #include "xallocator.h"
 
@@ -20,10 +21,7 @@ std::string report() {
   return text.str();
 }
 
-int as_it_should_be() {
-  std::puts("as it should be");
-  return 0;
-}
+void as_it_should_be() { std::puts("as it should be"); }
 
 std::string row(const char* size, int count, int in_use) {
   return "xallocator Block Size: " + std::string(size) + " Block Count: " + std::to_string(count) +
@@ -50,27 +48,27 @@ void release(std::vector<void*>& blocks, std::size_t kept) {
   blocks.resize(kept);
 }
 
-MODE(nothing) {
+PROGRAM(nothing) {
   expect("");
-  return as_it_should_be();
+  as_it_should_be();
 }
 
-MODE(the_document) {
+PROGRAM(the_document) {
   auto blocks = allocate(10'001, 110);
   release(blocks, 1);
   expect(row("112", 10'001, 1));
-  return as_it_should_be();
+  as_it_should_be();
 }
 
 /// A block that came back is used again: only the first call creates one.
-MODE(one_block) {
+PROGRAM(one_block) {
   for (int i = 0; i < 1000; ++i) xfree(xmalloc(24));
   expect(row("32", 1, 0));
-  return as_it_should_be();
+  as_it_should_be();
 }
 
 /// Any number of frees at any depth of a cache: what is created is the most that was ever in use.
-MODE(waves) {
+PROGRAM(waves) {
   for (const std::size_t count : {3u, 700u, 20u, 5'000u, 1u, 4'999u}) {
     auto blocks = allocate(count, 40);
     release(blocks, 0);
@@ -79,10 +77,10 @@ MODE(waves) {
   expect(row("48", 5'000, 17));
   release(blocks, 0);
   expect(row("48", 5'000, 0));
-  return as_it_should_be();
+  as_it_should_be();
 }
 
-MODE(each_call) {
+PROGRAM(each_call) {
   void* const zeroed = xcalloc(4, 10);
   void* const aligned = xaligned_alloc(64, 64);
   void* const large = xmalloc(1 << 20);
@@ -99,21 +97,21 @@ MODE(each_call) {
   xfree(nullptr);
   expect(row("48", 1, 0) + row("64", 1, 0) + row("112", 1, 0) + row("1024", 1, 0) +
          row("large", 1, 0));
-  return as_it_should_be();
+  as_it_should_be();
 }
 
 /// What does not come from xmalloc is not in its report.
-MODE(other_faces) {
+PROGRAM(other_faces) {
   xalloc_init();
   std::vector<std::string> texts(100, std::string(100, 'x'));
   xalloc_destroy();
   expect("");
-  return as_it_should_be();
+  as_it_should_be();
 }
 
 /// Threads that have ended are as exact as the calling one: blocks that they created, kept or freed
 /// for another.
-MODE(ended_threads) {
+PROGRAM(ended_threads) {
   std::vector<void*> from_thread;
   std::thread([&] {
     from_thread = allocate(500, 200);
@@ -129,12 +127,12 @@ MODE(ended_threads) {
   expect(row("208", 500, 500));
   release(again, 0);
   expect(row("208", 500, 0));
-  return as_it_should_be();
+  as_it_should_be();
 }
 
 /// A thread that still runs may rest on free blocks: the report says so, and by how many it can be
 /// wrong.
-MODE(running_thread) {
+PROGRAM(running_thread) {
   std::mutex mutex;
   std::condition_variable changed;
   int step = 0;
@@ -172,11 +170,11 @@ MODE(running_thread) {
   other.join();
   expect(row("208", 100, 0) + row("416", 1, 1));
   xfree(own);
-  return as_it_should_be();
+  as_it_should_be();
 }
 
 /// One thread allocates, another frees: blocks are used again though their count goes round.
-MODE(producer_and_consumer) {
+PROGRAM(producer_and_consumer) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<void*> handed;
@@ -215,19 +213,19 @@ MODE(producer_and_consumer) {
                       &in_use) == 2);
   REQUIRE(in_use == 0);
   REQUIRE(count >= 50 && count <= 50 + 127);
-  return as_it_should_be();
+  as_it_should_be();
 }
 
 /// Without a redirection the lines are on standard output, in order with what the program writes
 /// there.
-MODE(standard_output) {
+PROGRAM(standard_output) {
   auto blocks = allocate(2, 110);
   std::fputs("before\n", stdout);
   std::cout << "between\n";
   xalloc_stats();
   std::fputs("after\n", stdout);
   release(blocks, 0);
-  return as_it_should_be();
+  as_it_should_be();
 }
 
 }  // namespace
