@@ -2,20 +2,27 @@
 """Runs an unmodified program twice, on the system's allocator and on the library, and compares what
 comes out byte for byte: standard output, exit code and the files that matter.
 
-usage: run_program.py NAME LIBRARY
+usage: run_program.py NAME LIBRARY [SIZE]      SIZE, a percentage of the full work of those that have one (default 100)
 
-NAME is one of the functions below. Databases and git are in long_programs.py.
-Exit code 77: the program is not installed. Everything happens in a temporary directory.
+NAME is one of PROGRAMS below. self_compile builds the library itself with each compiler, the compilers and ninja being on
+the library, and compares every object's bytes. Exit code 77: the program is not installed. Everything happens in a
+temporary directory.
 """
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.append(str(ROOT / "bench/programs"))
+import git_history  # pylint: disable=wrong-import-position  # of the benchmarks: there is one history, not two
+
 SKIPPED = 77
-TIMEOUT = 150  # seconds for one run of one program
+TIMEOUT = 1200  # seconds for one command on a loaded machine
 
 
 class Skip(Exception):
@@ -25,10 +32,9 @@ class Skip(Exception):
 class World:
     """One of the two runs: its directory and its environment."""
 
-    def __init__(self, directory, library, timeout=TIMEOUT):
+    def __init__(self, directory, library):
         self.directory = directory
         self.library = library
-        self.timeout = timeout
         self.results = []
 
     def environment(self, extra=None):
@@ -50,7 +56,7 @@ class World:
         """Runs the command in the directory; its output becomes part of the comparison."""
         done = subprocess.run(command, cwd=self.directory, env=self.environment(extra),
                               input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=self.timeout, check=False)
+                              timeout=TIMEOUT, check=False)
         if done.returncode != expect:
             raise AssertionError(
                 f"{' '.join(command[:3])}: exit code {done.returncode}, expected {expect}"
@@ -120,7 +126,7 @@ if __name__ == "__main__":
 """
 
 
-def python3(world):
+def python3(world, _size):
     # Without its own small-object pools, so that every object comes from malloc; and with them.
     for name, text in (("threads", PYTHON_THREADS), ("processes", PYTHON_PROCESSES)):
         world.write(name + ".py", text)
@@ -130,7 +136,7 @@ def python3(world):
                       extra={"PYTHONHASHSEED": "0", "PYTHONMALLOC": allocator})
 
 
-# ---- tools ----
+# ---- bash ----
 
 BASH = r"""
 declare -A table; list=(); text=""
@@ -144,7 +150,7 @@ mapfile -t lines < <(printf '%s\n' "${!table[@]}" | sort); echo "${lines[*]:0:10
 """
 
 
-def bash(world):
+def bash(world, _size):
     world.write("script.sh", BASH)
     world.run([program("bash"), "--norc", "script.sh"])
 
@@ -169,20 +175,244 @@ echo count(get_loaded_extensions()) > 20 ? 'modules' : 'few modules', "\n";
 """
 
 
-def php(world):
+def php(world, _size):
     """Opens its modules with RTLD_DEEPBIND: their blocks are freed by the program, and the other way round."""
     world.run([program("php"), "-r", PHP_OBJECTS])
     # Without its own lists of free blocks: every block is one of malloc's.
     world.run([program("php"), "-r", PHP_OBJECTS], extra={"USE_ZEND_ALLOC": "0"})
 
 
-PROGRAMS = {f.__name__: f for f in
-            (python3, bash, php)}
+# ---- git ----
+
+def git(world, size):
+    """A history of thousands of objects: imported, cloned, packed anew, bundled, read in full."""
+    command = program("git")
+    settings = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+
+    def call(repository, *arguments, **options):
+        return world.run([command, "-C", repository, "-c", "gc.autoDetach=false", "-c", "protocol.file.allow=always",
+                          *arguments], extra=settings, **options)
+
+    def state(repository):
+        call(repository, "fsck", "--full", "--strict", "--no-progress")
+        call(repository, "cat-file", "--batch-all-objects", "--batch-check")
+        call(repository, "for-each-ref")
+
+    with open(world.path("history"), "w+b") as stream:
+        git_history.write_history(5 * size, stream)
+        stream.seek(0)
+        text = stream.read()
+    world.run([command, "init", "--quiet", "--bare", "--initial-branch=main", "origin"], extra=settings)
+    call("origin", "fast-import", "--quiet", "--done", stdin=text)
+    state("origin")
+    for depth, copy in ((None, "copy"), (20, "shallow")):
+        call(".", "clone", "--quiet", "--no-local", *([f"--depth={depth}"] if depth else []),
+             "file://" + world.path("origin"), copy)
+        state(copy)
+    call("copy", "log", "--stat", "-p", "-M", "--all")
+    call("copy", "blame", "-M", call("copy", "ls-files").decode().splitlines()[0])
+    call("copy", "archive", "--format=tar", "HEAD")
+    # One thread: with more, how deltas are shared out depends on the clock.
+    one_thread = ("-c", "pack.threads=1")
+    call("origin", *one_thread, "repack", "-a", "-d", "-f", "--depth=50", "--window=50", "--quiet")
+    world.results.append(("packs", "\n".join(sorted(os.listdir(world.path("origin/objects/pack")))).encode()))
+    call("origin", *one_thread, "bundle", "create", "--quiet", world.path("all.bundle"), "--all")
+    world.keep_file("all.bundle")
+    call("origin", "bundle", "verify", "--quiet", world.path("all.bundle"))
+    call(".", "clone", "--quiet", world.path("all.bundle"), "unbundled")
+    state("unbundled")
+    # And with several, where the objects, but not the packs, must be the same.
+    call("unbundled", "-c", "pack.threads=4", "gc", "--aggressive", "--prune=now", "--quiet")
+    state("unbundled")
+
+
+# ---- perl ----
+
+def perl(world, size):
+    world.run([program("perl"), str(HERE / "interpreter.pl"), str(max(1, size // 10))],
+              extra={"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"})
+
+
+# ---- sqlite3 ----
+
+def sqlite_statements(count):
+    """One statement a line: tables, indices, triggers and views, transactions that are kept and that are not."""
+    yield "PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA cache_size=200;"
+    yield "CREATE TABLE account(id INTEGER PRIMARY KEY, name TEXT UNIQUE, balance INTEGER NOT NULL DEFAULT 0);"
+    yield "CREATE TABLE entry(id INTEGER PRIMARY KEY, account REFERENCES account(id) ON DELETE CASCADE, amount, note);"
+    yield "CREATE TABLE log(text);"
+    yield "CREATE INDEX by_account ON entry(account, amount); CREATE INDEX by_note ON entry(substr(note, 1, 8));"
+    yield ("CREATE TRIGGER book AFTER INSERT ON entry BEGIN"
+           " UPDATE account SET balance = balance + new.amount WHERE id = new.account;"
+           " INSERT INTO log VALUES (printf('%d %+d', new.account, new.amount)); END;")
+    yield "CREATE VIEW rich AS SELECT name, balance FROM account WHERE balance > 500 ORDER BY balance DESC, name;"
+    open_transaction = False
+    for n in range(count):
+        mixed = n * 2654435761 % 4294967296
+        account = mixed % 997 + 1
+        kind = n % 23
+        if kind == 0:
+            if open_transaction:
+                yield "ROLLBACK;" if n % 115 == 0 else "COMMIT;"
+            else:
+                yield "BEGIN;"
+            open_transaction = not open_transaction
+        elif kind in (1, 2, 3, 4):
+            name = f"name {account} {'n' * (account % 60)}"
+            yield f"INSERT OR IGNORE INTO account(id, name) VALUES ({account}, '{name}');"
+        elif kind < 15:
+            yield (f"INSERT INTO entry(account, amount, note) SELECT id, {mixed % 2000 - 900},"
+                   f" '{mixed:08x} {'note ' * (mixed % 40)}' FROM account WHERE id = {account};")
+        elif kind == 15:
+            yield f"DELETE FROM entry WHERE account = {account} AND amount < 0;"
+        elif kind == 16:
+            yield f"DELETE FROM account WHERE id = {account};"
+        elif kind == 17:
+            yield ("SELECT name, sum(amount), group_concat(e.id) FROM account a JOIN entry e ON e.account = a.id"
+                   f" WHERE a.id < {account % 90} GROUP BY 1 ORDER BY 1;")
+        elif kind == 18:
+            yield f"SELECT * FROM rich LIMIT {mixed % 20};"
+        elif kind == 19:
+            yield f"UPDATE entry SET note = upper(note) || zeroblob({mixed % 500}) WHERE id % 97 = {mixed % 97};"
+        elif kind == 20:
+            yield ("WITH RECURSIVE n(i, t) AS (SELECT 1, 'x' UNION ALL SELECT i + 1, t || i FROM n"
+                   f" WHERE i < {mixed % 150}) SELECT max(length(t)) FROM n;")
+        elif kind == 21:
+            yield ("SELECT id, row_number() OVER (PARTITION BY account ORDER BY amount, id) FROM entry"
+                   f" WHERE account = {account};")
+        else:
+            yield f"SELECT json_group_object(id, json_array(amount, note)) FROM entry WHERE account = {account};"
+    if open_transaction:
+        yield "COMMIT;"
+    yield "DROP INDEX by_note; CREATE INDEX by_log ON log(text); ANALYZE; VACUUM; PRAGMA integrity_check;"
+    yield "SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM entry), (SELECT count(*) FROM log);"
+
+
+def sqlite3(world, size):
+    script = "\n".join(sqlite_statements(100 * size)).encode()
+    world.run([program("sqlite3"), "-batch", "-bail", "file.db"], stdin=script)
+    world.run([program("sqlite3"), "-batch", "file.db", ".dump"])
+    world.run([program("sqlite3"), "-batch", "-bail", ":memory:"], stdin=script)
+
+
+# ---- redis ----
+
+class Redis:
+    """A server on a Unix socket in the world's directory, which keeps its data on disk."""
+
+    def __init__(self, world):
+        self.world = world
+        self.server, self.client = program("redis-server"), program("redis-cli")
+        self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def start(self):
+        socket = self.world.path("s")
+        with open(self.world.path("server.log"), "ab") as log:
+            self.process = subprocess.Popen(
+                [self.server, "--port", "0", "--unixsocket", socket, "--dir", self.world.directory, "--daemonize", "no",
+                 "--save", "1 100", "--appendonly", "no", "--enable-debug-command", "yes"],
+                cwd=self.world.directory, env=self.world.environment(), stdout=log, stderr=log)
+        for _ in range(600):
+            if self.process.poll() is not None:
+                raise AssertionError(f"redis-server ended at its start:\n{self.log()[-2000:]}")
+            answer = subprocess.run([self.client, "-s", socket, "ping"], capture_output=True, check=False)
+            if answer.stdout.strip() == b"PONG":
+                return
+            time.sleep(0.05)
+        raise AssertionError("redis-server does not answer")
+
+    def ask(self, *words, compared=True, **options):
+        answer = self.world.run([self.client, "-s", self.world.path("s"), *words], **options)
+        if not compared:
+            self.world.results.pop()
+        return answer
+
+    def load(self, requests):
+        self.world.run([program("redis-benchmark"), "-s", self.world.path("s"), "-q", "-n", str(requests), "-c", "20",
+                        "-d", "300", "-r", "5000", "--dbnum", "1", "-P", "4",
+                        "-t", "set,get,incr,lpush,lpop,sadd,hset,spop,zadd,mset"])
+        self.world.results.pop()  # times
+
+    def stop(self):
+        self.ask("SHUTDOWN", "SAVE", compared=False)
+        code = self.process.wait(timeout=120)
+        if code != 0:
+            raise AssertionError(f"redis-server ended with {code}:\n{self.log()[-2000:]}")
+        for alarm in ("ashlar: ", "Guru Meditation", "REDIS BUG REPORT"):
+            if alarm in self.log():
+                raise AssertionError(self.log()[-3000:])
+
+    def log(self):
+        return pathlib.Path(self.world.path("server.log")).read_text(errors="replace")
+
+
+def redis(world, size):
+    """Under load, saved by forked children meanwhile, shut down, started again: the data is the same, each time."""
+    def commands(round_number):
+        for i in range(100 * size):
+            yield f"SET key:{i * 7 % 5003} {round_number}.{'v' * (i * 37 % 900)}"
+            yield f"HSET hash:{i % 50} field{i} value{i}.{round_number}"
+            yield f"ZADD sorted {i * 7919 % 10007} member{i % 3001}"
+            yield f"RPUSH list:{i % 20} element{i}"
+            yield f"APPEND grown:{i % 300} {'g' * (i % 200)}"
+            yield f"XADD stream {round_number * 1_000_000 + i}-1 field value{i}"
+            if i % 3 == 0:
+                yield f"DEL key:{i // 2 % 5003}"
+
+    with Redis(world) as server:
+        server.start()
+        for round_number in range(1, 4):
+            server.ask(stdin="\n".join(commands(round_number)).encode())
+            server.load(200 * size)
+            digest = server.ask("DEBUG", "DIGEST", compared=False)  # of all, the random load's too
+            server.stop()
+            server.start()
+            if server.ask("DEBUG", "DIGEST", compared=False) != digest:
+                raise AssertionError("after the restart redis-server has other data than before")
+            if len(digest.strip()) != 40 or not digest.strip(b"0\n"):
+                raise AssertionError(f"the data's digest is {digest!r}: there was nothing to compare")
+        server.ask("-n", "1", "FLUSHDB")
+        server.ask("DEBUG", "DIGEST")
+        for question in (("DBSIZE",), ("ZRANGE", "sorted", "0", "-1", "WITHSCORES"), ("HLEN", "hash:7"),
+                         ("LRANGE", "list:3", "0", "-1"), ("GET", "grown:5"), ("XLEN", "stream")):
+            server.ask(*question)
+        server.stop()
+
+
+# ---- the project itself ----
+
+def self_compile(world, _size):
+    """The library by each compiler, two compilations at once; the objects' bytes must not know the allocator."""
+    for compiler_c, compiler in (("gcc", "g++"), ("clang-19", "clang++-19")):
+        build = world.path(compiler)
+        world.run([program("cmake"), "-G", "Ninja", "-S", str(ROOT), "-B", build, "-DCMAKE_BUILD_TYPE=Release",
+                   f"-DCMAKE_C_COMPILER={program(compiler_c)}", f"-DCMAKE_CXX_COMPILER={program(compiler)}",
+                   "-DASHLAR_BUILD_TESTS=OFF", "-DASHLAR_BUILD_TOOLS=OFF", "-DASHLAR_BUILD_BENCH=OFF",
+                   "-DASHLAR_BUILD_EXAMPLES=OFF"])
+        world.results.pop()  # it tells its time
+        world.run([program("cmake"), "--build", build, "-j", "2"])
+        world.results.pop()  # two at once, in any order
+        made = sorted(p for p in pathlib.Path(build).rglob("*") if p.suffix in (".o", ".a", ".so") and p.is_file())
+        if len(made) < 10:
+            raise AssertionError(f"{compiler} made only {len(made)} objects")
+        for file in made:
+            world.results.append((str(file.relative_to(world.directory)), file.read_bytes()))
+
+
+PROGRAMS = {f.__name__: f for f in (python3, bash, php, git, perl, sqlite3, redis, self_compile)}
 REQUIRED = {"python3"}
 
 
-def compare(name, scenario, library, timeout=TIMEOUT):
-    """Runs the scenario on both allocators; how many results agree and their bytes. AssertionError when they do not."""
+def compare(name, library, size):
+    """Runs the program on both allocators; how many results agree and their bytes. AssertionError when they do not."""
     # The two runs use the same path one after the other: paths are part of what programs print.
     base = tempfile.mkdtemp(prefix="ashlar-")
     directory = os.path.join(base, "d")
@@ -190,9 +420,9 @@ def compare(name, scenario, library, timeout=TIMEOUT):
     try:
         for preload in (None, library):
             os.mkdir(directory)
-            world = World(directory, preload, timeout)
+            world = World(directory, preload)
             started = time.monotonic()
-            scenario(world)
+            PROGRAMS[name](world, size)
             print(f"{name}: {'library' if preload else 'system'} run "
                   f"{time.monotonic() - started:.2f} s", flush=True)
             results.append(world.results)
@@ -214,20 +444,24 @@ def compare(name, scenario, library, timeout=TIMEOUT):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in PROGRAMS:
-        sys.exit(f"usage: {sys.argv[0]} {{{','.join(PROGRAMS)}}} LIBRARY")
-    name, library = sys.argv[1], sys.argv[2]
+    if len(sys.argv) not in (3, 4) or sys.argv[1] not in PROGRAMS:
+        sys.exit(f"usage: {sys.argv[0]} {{{','.join(PROGRAMS)}}} LIBRARY [SIZE]")
+    name, library = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    size = int(sys.argv[3]) if len(sys.argv) == 4 else 100
+    if not library.is_file() or size < 1:
+        sys.exit(f"{name}: there is no library {library}, or the size is no percentage")
     try:
-        count, size = compare(name, PROGRAMS[name], library)
-        print(f"{name}: {count} results agree, {size} bytes")
+        count, total = compare(name, str(library), size)
     except Skip as reason:
         if name in REQUIRED:
             sys.exit(f"{name}: {reason}, but this test must run")
-        print(f"SKIPPED: {reason}")
-        sys.exit(SKIPPED)
+        print(f"SKIPPED: {reason}; run scripts/setup.sh torture")
+        return SKIPPED
     except AssertionError as problem:
         sys.exit(f"{name}: {problem}")
+    print(f"{name}: {count} results agree, {total} bytes")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -52,7 +52,7 @@ def cpython(plan):
 
 
 def long_program(name, what, minutes, scales=True):
-    return Part(name, what, lambda plan: ["python3", "tests/programs/long_programs.py", name, plan.library,
+    return Part(name, what, lambda plan: ["python3", "tests/programs/run_program.py", name, plan.library,
                                           str(plan.scaled(100))],
                 {"results": rf"^{name}: {NUMBER} results agree", "bytes": rf"results agree, {NUMBER} bytes"},
                 ("ashlar_malloc",), minutes, scales)
