@@ -1,6 +1,6 @@
 #include "tools/profile/profile_file.hpp"
 
-#include <tests/support/test_headers.hpp>
+#include <tests/support/test_folder.hpp>
 
 #include "tools/profile/test_runs.hpp"
 #include "tools/trace/error.hpp"
@@ -234,22 +234,19 @@ TEST(ProfileFile, TheLargestProfileIsBelowTheLimit) {
   EXPECT_EQ(read(encode(twice)), twice);
 }
 
-TEST(ProfileFile, IsToldFromOthersByItsFirstBytes) {
-  std::string name = (std::filesystem::temp_directory_path() / "ashlar-profile-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(name.data()), nullptr);
-  const std::filesystem::path folder = name;
+using ProfileOnDisk = support::TestFolder;
+TEST_F(ProfileOnDisk, IsToldFromOthersByItsFirstBytes) {
   const auto with = [&](const std::string& contents) {
-    std::ofstream(folder / "file", std::ios::binary) << contents;
-    return is_profile((folder / "file").string());
+    support::write_file(path("file"), contents);
+    return is_profile(path("file"));
   };
   EXPECT_TRUE(with(encode({})));
-  EXPECT_EQ(read_profile((folder / "file").string()), profile{});
+  EXPECT_EQ(read_profile(path("file")), profile{});
   EXPECT_FALSE(with(trace::test::written({})));
   EXPECT_FALSE(with(""));
   EXPECT_FALSE(
       with("\x89"
            "AP"));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

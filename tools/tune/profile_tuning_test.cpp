@@ -1,11 +1,11 @@
 // What is chosen from profiles is what is chosen from their traces at the profiles' resolution, in both modes.
-#include <tests/support/test_headers.hpp>
+#include <tests/support/test_folder.hpp>
 
 #include <fmt/format.h>
 
 #include "tools/profile/profile_file.hpp"
 #include "tools/profile/test_runs.hpp"
-#include "tools/trace/writer.hpp"
+#include "tools/trace/trace_test_files.hpp"
 #include "tools/tune/heap_tuning.hpp"
 #include "tools/tune/tuning.hpp"
 
@@ -215,20 +215,11 @@ TEST(ProfileTuning, ASizeOfTheGridStaysOneWhenItIsRoundedUpToAnAlignment) {
   }
 }
 
-class ProfileFiles : public testing::Test {
+class ProfileFiles : public support::TestFolder {
  protected:
-  ProfileFiles() : folder_(fmt::format("{}/ashlar-tune-{}", testing::TempDir(), ::getpid())) {
-    std::filesystem::create_directory(folder_);
-  }
-  ~ProfileFiles() override { std::filesystem::remove_all(folder_); }
-
   // Returns: its path.
   [[nodiscard]] std::string write_trace(const std::string& name, const run& made) const {
-    const std::string path = fmt::format("{}/{}.atrace", folder_, name);
-    std::ofstream file(path, std::ios::binary);
-    trace::trace_header header;
-    header.set(trace::header_name::ticks_per_second, 1'000'000);
-    trace::trace_writer out([&](std::string_view bytes) { file << bytes; }, header);
+    std::vector<trace::event> events;
     block_numbers numbers;
     for (const change& c : made) {
       trace::event e;
@@ -240,20 +231,18 @@ class ProfileFiles : public testing::Test {
         e.size = c.size;
         e.alignment = c.alignment;
       }
-      out.add(e);
+      events.push_back(e);
     }
-    out.close();
-    return path;
+    support::write_file(path(name + ".atrace"), trace::test::written(events));
+    return path(name + ".atrace");
   }
 
   [[nodiscard]] std::string write_profile(const std::string& trace_path) const {
     trace::trace_reader reader(trace::open_file_source(trace_path));
-    const std::string path = std::filesystem::path(trace_path).replace_extension(".aprof").string();
-    std::ofstream(path, std::ios::binary) << profiling::encode(profiling::profile_of(reader));
-    return path;
+    const std::string made = std::filesystem::path(trace_path).replace_extension(".aprof").string();
+    support::write_file(made, profiling::encode(profiling::profile_of(reader)));
+    return made;
   }
-
-  std::string folder_;
 };
 
 TEST_F(ProfileFiles, AreCountedAsTheirTracesAre) {

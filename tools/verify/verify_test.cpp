@@ -2,13 +2,13 @@
 #include "tools/verify/verify.hpp"
 
 #include <nlohmann/json.hpp>
-#include <tests/support/test_headers.hpp>
+#include <tests/support/test_folder.hpp>
 
 #include <fmt/format.h>
 
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
-#include "tools/trace/writer.hpp"
+#include "tools/trace/trace_test_files.hpp"
 #include "tools/tune/pool_check.hpp"
 #include "tools/tune/pool_files.hpp"
 
@@ -17,15 +17,12 @@ namespace {
 
 using nlohmann::json;
 
-// A trace of random births and deaths, a few blocks over-aligned and a few large.
-void write_trace(const std::string& path, std::uint32_t seed) {
-  std::ofstream file(path, std::ios::binary);
-  trace::trace_header header;
-  header.set(trace::header_name::ticks_per_second, 1'000'000'000);
-  trace::trace_writer out([&](std::string_view bytes) { file << bytes; }, header);
+// Random births and deaths, a few blocks over-aligned and a few large.
+std::vector<trace::event> random_events(std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<std::uint64_t> live;
   std::uint64_t next = 4096;
+  std::vector<trace::event> all;
   for (std::uint64_t time = 1; time < 1500; ++time) {
     trace::event e;
     e.thread = 1;
@@ -44,9 +41,9 @@ void write_trace(const std::string& path, std::uint32_t seed) {
       live[which] = live.back();
       live.pop_back();
     }
-    out.add(e);
+    all.push_back(e);
   }
-  out.close();
+  return all;
 }
 
 void write_profile(const std::string& path, const std::vector<std::string>& traces) {
@@ -55,23 +52,28 @@ void write_profile(const std::string& path, const std::vector<std::string>& trac
     trace::trace_reader reader(trace::open_file_source(trace));
     profiling::merge(all, profiling::profile_of(reader));
   }
-  std::ofstream(path, std::ios::binary) << profiling::encode(all);
+  support::write_file(path, profiling::encode(all));
 }
 
-class Verify : public testing::Test {
+class Verify : public support::TestFolder {
  protected:
-  Verify() : folder_(fmt::format("{}/ashlar-verify-{}", testing::TempDir(), ::getpid())) {
-    std::filesystem::create_directory(folder_);
+  Verify() {
     for (std::uint32_t seed = 1; seed <= 2; ++seed) {
-      traces_.push_back(fmt::format("{}/{}.atrace", folder_, seed));
-      write_trace(traces_.back(), seed);
-      profiles_.push_back(fmt::format("{}/{}.aprof", folder_, seed));
+      traces_.push_back(written(std::to_string(seed), random_events(seed)));
+      profiles_.push_back(path(fmt::format("{}.aprof", seed)));
       write_profile(profiles_.back(), {traces_.back()});
     }
-    merged_ = folder_ + "/merged.aprof";
+    merged_ = path("merged.aprof");
     write_profile(merged_, traces_);
   }
-  ~Verify() override { std::filesystem::remove_all(folder_); }
+
+  // Returns: the path of the trace that has these events, and `cut` bytes less.
+  [[nodiscard]] std::string written(const std::string& name, const std::vector<trace::event>& all,
+                                    std::size_t cut = 0) const {
+    const std::string bytes = trace::test::written(all);
+    support::write_file(path(name + ".atrace"), bytes.substr(0, bytes.size() - cut));
+    return path(name + ".atrace");
+  }
 
   struct claim {
     std::vector<std::string> files;
@@ -141,7 +143,6 @@ class Verify : public testing::Test {
     return all.dump();
   }
 
-  std::string folder_;
   std::vector<std::string> traces_;
   std::vector<std::string> profiles_;  // each of a trace
   std::string merged_;                 // of all traces
@@ -200,9 +201,7 @@ TEST_F(Verify, AnyOtherNumberIsRefusedUnderANewSealToo) {
 
 // Peaks may have been higher than such inputs show; who gets the certificate alone has to learn that from it.
 TEST_F(Verify, WhatWasNotRecordedIsWorkedOutAgain) {
-  const std::string gaps = folder_ + "/gaps.atrace";
-  std::string bytes;
-  trace::trace_writer out([&](std::string_view added) { bytes += added; }, {});
+  std::vector<trace::event> events;
   for (const auto& [kind, size] : {std::pair{trace::event_kind::by_malloc, 100u},
                                    {trace::event_kind::lost, 7u},
                                    {trace::event_kind::refused, 40u},
@@ -211,11 +210,10 @@ TEST_F(Verify, WhatWasNotRecordedIsWorkedOutAgain) {
     e.kind = kind;
     e.thread = 1;
     e.address = e.size = size;
-    out.add(e);
+    events.push_back(e);
   }
-  out.close();
-  std::ofstream(gaps, std::ios::binary) << bytes.substr(0, bytes.size() - 5);
-  const std::string profile = folder_ + "/gaps.aprof";
+  const std::string gaps = written("gaps", events, 5);
+  const std::string profile = path("gaps.aprof");
   write_profile(profile, {gaps, gaps});
   const json whole = json::parse(certificate({}));
   EXPECT_EQ(whole.at("claim").get<std::string>().find("was recorded"), std::string::npos);
@@ -357,16 +355,14 @@ TEST_F(Verify, ClassesThatAnotherRuleChoosesAreRefused) {
 // 990 bytes at 64 need 1,024, and a class of 1,008 that is so aligned for the 64 bytes would serve them. Its set had fewer
 // bytes: 200 and 100 blocks are linked by one byte each, 300 by two.
 TEST_F(Verify, AClassThatTakesRequestsOfTheNextIsNoneThatCounts) {
-  const std::string path = folder_ + "/misled.atrace";
-  std::ofstream file(path, std::ios::binary);
-  trace::trace_writer out([&](std::string_view bytes) { file << bytes; }, {});
+  std::vector<trace::event> events;
   trace::event e;
   e.thread = 1;
   const auto add = [&](trace::event_kind kind, std::uint64_t size, std::uint64_t alignment) {
     e.kind = kind;
     e.size = size;
     e.alignment = alignment;
-    out.add(e);
+    events.push_back(e);
   };
   e.address = 1 << 20;
   add(trace::event_kind::by_malloc, 64, 64);
@@ -375,9 +371,7 @@ TEST_F(Verify, AClassThatTakesRequestsOfTheNextIsNoneThatCounts) {
     e.address += 4096;
     add(trace::event_kind::by_malloc, block < 200 ? 1008 : 990, block < 200 ? 0 : 64);
   }
-  out.close();
-  file.close();
-  const json all = json::parse(certificate_of({{path}, {.classes = 2}}));
+  const json all = json::parse(certificate_of({{written("misled", events)}, {.classes = 2}}));
   EXPECT_EQ(why_refused(all.dump()), "");
   EXPECT_EQ(all.at("classes").size(), 1u);
 }
@@ -385,9 +379,7 @@ TEST_F(Verify, AClassThatTakesRequestsOfTheNextIsNoneThatCounts) {
 // 2 PiB. A profile needs no pools to be verified.
 TEST_F(Verify, PoolsThatNoMemoryHoldsAreNotRefused) {
   profiling::profile_builder builder(1'000'000'000);
-  const std::string trace = folder_ + "/huge.atrace";
-  std::ofstream file(trace, std::ios::binary);
-  trace::trace_writer out([&](std::string_view bytes) { file << bytes; }, {});
+  std::vector<trace::event> events;
   trace::event e;
   e.kind = trace::event_kind::by_malloc;
   e.thread = 1;
@@ -395,15 +387,14 @@ TEST_F(Verify, PoolsThatNoMemoryHoldsAreNotRefused) {
   for (e.time = 1; e.time <= 1 << 15; ++e.time) {
     e.address = e.time << 40;
     builder.birth(e.time, e.size, 0);
-    out.add(e);
+    events.push_back(e);
   }
-  out.close();
-  file.close();
-  const std::string profile = folder_ + "/huge.aprof";
-  std::ofstream(profile, std::ios::binary) << profiling::encode(builder.snapshot());
+  const std::string profile = path("huge.aprof");
+  support::write_file(profile, profiling::encode(builder.snapshot()));
   const std::string text = certificate_of({{profile}, {}, tune::resolution::profile, e.size});
   EXPECT_EQ(why_refused(text), "");
-  const std::string traced = certificate_of({{trace}, {}, tune::resolution::exact, e.size});
+  const std::string traced =
+      certificate_of({{written("huge", events)}, {}, tune::resolution::exact, e.size});
   EXPECT_THROW(verify(traced, {}, [](std::string_view) {}), std::bad_alloc);
 }
 
@@ -412,7 +403,7 @@ TEST_F(Verify, AnotherTraceIsRefused) {
   EXPECT_EQ(why_refused(text, {traces_[0], traces_[1]}), "");
   EXPECT_NE(why_refused(text, {traces_[1], traces_[0]}).find("sha256"), std::string::npos);
   EXPECT_NE(why_refused(text, {traces_[0]}).find("number of inputs"), std::string::npos);
-  EXPECT_THROW(verify(text, {traces_[0], folder_ + "/none"}, [](std::string_view) {}),
+  EXPECT_THROW(verify(text, {traces_[0], path("none")}, [](std::string_view) {}),
                std::runtime_error);
 }
 
@@ -440,9 +431,7 @@ TEST_F(Verify, WhatAProfileCannotShowIsRefused) {
 
 // 64 bytes at 64 pass over the class of 112, which is not as aligned, and 112 bytes do not.
 TEST_F(Verify, AClassThatServesNoIntervalOfTheSizesIsRefused) {
-  const std::string path = folder_ + "/apart.atrace";
-  std::ofstream file(path, std::ios::binary);
-  trace::trace_writer out([&](std::string_view bytes) { file << bytes; }, {});
+  std::vector<trace::event> events;
   for (const auto& [size, alignment] : {std::pair{64, 64}, {112, 0}, {128, 64}}) {
     trace::event e;
     e.kind = trace::event_kind::by_malloc;
@@ -450,11 +439,9 @@ TEST_F(Verify, AClassThatServesNoIntervalOfTheSizesIsRefused) {
     e.time = e.address = static_cast<std::uint64_t>(size);
     e.size = static_cast<std::uint64_t>(size);
     e.alignment = static_cast<std::uint64_t>(alignment);
-    out.add(e);
+    events.push_back(e);
   }
-  out.close();
-  file.close();
-  json all = json::parse(certificate_of({{path}, {.classes = 1}}));
+  json all = json::parse(certificate_of({{written("apart", events)}, {.classes = 1}}));
   json smaller = all["classes"][0];
   smaller["block_size"] = 112;
   smaller["alignment"] = 16;
