@@ -1,10 +1,12 @@
-"""Runs one program on the system's allocator and on each edition of ashlar: status and output must be the same.
+"""Runs one program on the system's allocator, and on each edition of ashlar or under commands that change nothing of what it
+does: status and output must be the same.
 
-usage: outside.py SOURCE LIBRARY PROGRAM [NAME]
+usage: outside.py SOURCE LIBRARY|ASHLAR PROGRAM [NAME]
 
 NAME is one of the programs of SOURCE. Its comment, `// NAME: ...`, may have these lines, or the first one where SOURCE is one
 program:
-  // Editions: NAME ...         only these (EDITIONS below), for what others rightly do otherwise
+  // Editions: NAME ...         only these (EDITIONS below), for what others rightly do otherwise;
+                             no command runs it on another than the default
   // Repeat: N                  for what fails now and then
 The program prints only what is the same in every run, to standard output; standard error is shown, not compared.
 Status 77 on the system's allocator: it cannot run here.
@@ -23,6 +25,8 @@ EDITIONS = {
     "samples": {"ASHLAR_SAMPLE": "64K", "ASHLAR_SAMPLE_FILE": "samples.pb"},
     "background": {"ASHLAR_BACKGROUND": "1"},
 }
+COMMANDS = [["record", "-o", "trace"], ["record", "--stacks", "-o", "trace"], ["run"]]
+OF_EDITIONS = [["run", "--hardened"], ["run", "--exact"]]
 SECONDS = 40  # on one allocator; a hang is a failure like any other
 
 
@@ -48,23 +52,30 @@ def run(command, extra):
         return (done.returncode, done.stdout.decode(errors="replace")), done.stderr
 
 
-def main(source_file, library, *command):
-    comment = comment_of(source_file, *command[1:])
-    editions = directive(comment, "Editions") or EDITIONS
+def ways(other, limited):
+    """Returns: name -> (words before the program, environment)."""
+    if os.path.basename(other) == "ashlar":
+        return {" ".join(words): ([other, *words, "--"], {}) for words in COMMANDS + ([] if limited else OF_EDITIONS)}
+    return {name: ([], {**EDITIONS[name], "LD_PRELOAD": other}) for name in limited or EDITIONS}
+
+
+def main(source_file, other, *program):
+    comment = comment_of(source_file, *program[1:])
+    all_ways = ways(other, directive(comment, "Editions"))
     repeat = int((directive(comment, "Repeat") or ["1"])[0])
-    expected, said = run(command, {})
+    expected, said = run(program, {})
     if expected[0] == 77:
         print(expected[1] + said.decode(errors="replace"))
         return 77
     failed = []
-    for edition in editions:
+    for name, (words, extra) in all_ways.items():
         for _ in range(repeat):
-            got, said = run(command, {**EDITIONS[edition], "LD_PRELOAD": library})
+            got, said = run([*words, *program], extra)
             if got != expected:
-                print(f"{edition}: {got}, where the system's allocator has {expected}\n{said.decode(errors='replace')}")
-                failed.append(edition)
+                print(f"{name}: {got}, where the system's allocator has {expected}\n{said.decode(errors='replace')}")
+                failed.append(name)
                 break
-    print(f"{os.path.basename(command[-1])}: {len(editions) - len(failed)} of {len(editions)} editions as expected")
+    print(f"{os.path.basename(program[-1])}: {len(all_ways) - len(failed)} of {len(all_ways)} as expected")
     return 1 if failed else 0
 
 
