@@ -1,11 +1,13 @@
-// One use of new and delete per mode, right or wrong: operators.py says what each has to end in under full checks
+// One use of new and delete a program, right or wrong: operators.py says what each has to end in under full checks
 // and on the hardened edition.
+#define PROGRAMS_WITHOUT_MAIN
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <new>
+
+#include <tests/support/programs.h>
 
 namespace {
 
@@ -47,7 +49,7 @@ void delete_array_hidden(T* p) {
 }
 
 /// What the compiler makes of right programs, and a handler that is called in the middle of a new[].
-void correct() {
+PROGRAM(correct) {
   for (std::size_t n = 0; n < 5000; n += 7) {
     delete_sized(new_one(n), n);
     delete_one(new_one(n));
@@ -80,34 +82,22 @@ void correct() {
   }
 }
 
-struct mode {
-  const char* name;
-  void (*run)();
-};
-constexpr mode modes[] = {
-    {"correct", correct},
-    {"new_free", [] { release(new_one(40)); }},
-    {"new_array_free", [] { release(new_array(40)); }},
-    {"malloc_delete", [] { delete_one(allocate(40)); }},
-    {"malloc_delete_array", [] { delete_array(allocate(40)); }},
-    {"new_delete_array", [] { delete_array(new_one(40)); }},
-    {"new_array_delete", [] { delete_one(new_array(40)); }},
-    {"new_realloc", [] { moved = resize(new_one(40), 80); }},
-    {"size_too_large", [] { delete_sized(new_one(40), 41); }},
-    {"size_too_small", [] { delete_sized(new_one(40), 39); }},
-    {"array_size", [] { delete_array_sized(new_array(400), 8); }},
-    {"aligned_size", [] { delete_aligned_sized(new_aligned(64, align{64}), 128, align{64}); }},
-};
+PROGRAM(new_free) { release(new_one(40)); }
+PROGRAM(new_array_free) { release(new_array(40)); }
+PROGRAM(malloc_delete) { delete_one(allocate(40)); }
+PROGRAM(malloc_delete_array) { delete_array(allocate(40)); }
+PROGRAM(new_delete_array) { delete_array(new_one(40)); }
+PROGRAM(new_array_delete) { delete_one(new_array(40)); }
+PROGRAM(new_realloc) { moved = resize(new_one(40), 80); }
+PROGRAM(size_too_large) { delete_sized(new_one(40), 41); }
+PROGRAM(size_too_small) { delete_sized(new_one(40), 39); }
+PROGRAM(array_size) { delete_array_sized(new_array(400), 8); }
+PROGRAM(aligned_size) { delete_aligned_sized(new_aligned(64, align{64}), 128, align{64}); }
 
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  for (const mode& m : modes) {
-    if (argument_count != 2 || std::strcmp(arguments[1], m.name) != 0) continue;
-    m.run();
-    std::puts("ended");
-    return 0;
-  }
-  for (const mode& m : modes) std::puts(m.name);
-  return argument_count == 1 ? 0 : 2;
+  const int status = run_program(argument_count == 2 ? arguments[1] : nullptr);
+  if (status == 0) std::puts("ended");
+  return status;
 }

@@ -57,7 +57,7 @@ def fault(mode, preloaded, variables, tells_both):
     return "" if held else f"{mode}, {variables}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
 
 
-modes = run(library).stdout.split()
+modes = run(library).stderr.split()
 if set(modes) != set(EXPECTED):
     sys.exit(f"operators: the program has the modes {modes}")
 faults = [f for mode in modes for edition in EDITIONS if (f := fault(mode, *edition))]
