@@ -106,9 +106,9 @@ enum ashlar_stats_format {
   ASHLAR_STATS_PROMETHEUS = 2 /* text exposition format */
 };
 
-/* Writes the statistics to `stream`. JSON and Prometheus's text have the heap instances with a name,
- * too, and use them for that: a heap's page source must not ask for these, nor a fault's callback.
- * Returns 0, or -1 with errno when writing failed. */
+/* Writes the statistics to `stream`. JSON and Prometheus's text have the heap instances with a
+ * name, too, and use them for that: a heap's page source must not ask for these, nor a fault's
+ * callback. Returns 0, or -1 with errno when writing failed. */
 int ashlar_stats_write(FILE* stream, enum ashlar_stats_format format) ASHLAR_NOEXCEPT;
 
 /* ---- faults ------------------------------------------------------------------------------ */
