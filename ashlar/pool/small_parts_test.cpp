@@ -248,7 +248,7 @@ TEST(PoolExhaustion, NextLargerLendsAndGetsItsBlocksBack) {
 }
 
 TEST(PoolExhaustionDeathTest, NextLargerMustNotBeSmallerOrLessAligned) {
-  for (const auto& [lender, asks] : {std::pair{block_layout{8, 8}, block_layout{64, 16}},
+  for (const auto& [lender, asks] : {std::pair{block_layout{8, 8}, block_layout{64, 8}},
                                      {block_layout{64, 8}, block_layout{32, 16}}}) {
     std::byte a[256], b[8];
     fixed_pool large(lender, std::span(a));
