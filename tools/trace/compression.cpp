@@ -8,8 +8,6 @@
 namespace ashlar::trace {
 namespace {
 
-// Level 3 saves 4 % and takes half as long again; below 1 it is no faster (docs/decisions/0014).
-constexpr int level = 1;
 // What is shorter does not become smaller.
 constexpr std::size_t compressed_from = 32;
 
@@ -27,7 +25,7 @@ void decompressor::release::operator()(ZSTD_DCtx_s* context) const { ZSTD_freeDC
 compressor::compressor() : context_(checked(ZSTD_createCCtx())) {}
 decompressor::decompressor() : context_(checked(ZSTD_createDCtx())) {}
 
-void compressor::put_column(std::string& out, byte_view bytes) {
+void compressor::put_column(std::string& out, byte_view bytes, int level) {
   put_varint(out, bytes.size());
   std::string packed;
   if (bytes.size() >= compressed_from) {

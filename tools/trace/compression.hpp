@@ -15,8 +15,12 @@ namespace ashlar::trace {
 class compressor {
  public:
   compressor();  // throws: std::bad_alloc
+  /// A level of zstd's: higher ones take longer for little (results/measurements.md).
+  static constexpr int usual = 5;
+  /// Small numbers without a pattern, as times, are mostly smaller so than at levels 4 to 6.
+  static constexpr int fastest = 1;
   /// Effects: appends the bytes to `out` as a column: length, compressed length or 0, bytes.
-  void put_column(std::string& out, byte_view bytes);
+  void put_column(std::string& out, byte_view bytes, int level = usual);
 
  private:
   struct release {

@@ -158,7 +158,8 @@ void frame_encoder::finish(std::uint32_t thread, compressor& with, std::string& 
   header_.thread = thread;
   std::string payload(1, static_cast<char>(time_bits_));
   for (std::string& column : columns_) {
-    with.put_column(payload, view_of(column));
+    with.put_column(payload, view_of(column),
+                    &column == &columns_[column_times] ? compressor::fastest : compressor::usual);
     column.clear();
   }
   out += whole_frame(header_, payload);
