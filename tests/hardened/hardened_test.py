@@ -89,7 +89,8 @@ def is_as_expected(done, expected):
 
 
 def misuses(program, hardened, library):
-    own, of_all = (set(re.findall(r"^(?:fault )?(\S+)$", run(p, library).stdout, re.M)) for p in (program, FAULTS))
+    own, of_all = (set(re.findall(r"^(?:fault )?(\S+)$", listed.stdout + listed.stderr, re.M))
+                   for listed in (run(p, library) for p in (program, FAULTS)))
     if not own <= set(MISUSES) <= own | of_all or own & of_all:
         yield "the programs have other modes"
     program_of = {mode: program if mode in own else FAULTS for mode in MISUSES}
