@@ -63,7 +63,9 @@ bool find_command(char (&command)[path_bytes]) {
 /// Effects: the command's environment is the program's, but for what is meant for the program.
 void copy_environment(writer_call& call) {
   std::size_t count = 0;
-  for (char** each = environ; *each != nullptr && count < variables_max; ++each) {
+  // None is left after clearenv.
+  for (char** each = environ; each != nullptr && *each != nullptr && count < variables_max;
+       ++each) {
     if (std::strncmp(*each, "LD_", 3) != 0 && std::strncmp(*each, "ASHLAR_", 7) != 0)
       call.environment[count++] = *each;
   }
