@@ -47,6 +47,7 @@ class block_stash {
   /// Effects: the first blocks that have room are its own. Returns: how many.
   [[nodiscard]] std::size_t give(void* const* blocks, std::size_t many) noexcept {
     const std::size_t had = count(), done = std::min(many, capacity_ - had);
+    if (done == 0) return 0;  // it may have no slots
     std::memcpy(at(had), blocks, done * sizeof(void*));
     set(had + done);
     return done;
@@ -54,6 +55,7 @@ class block_stash {
   /// Effects: up to `many` from its top go to out[-1], out[-2], ... Returns: how many.
   [[nodiscard]] std::size_t take(void** out, std::size_t many) noexcept {
     const std::size_t had = count(), got = std::min(many, had);
+    if (got == 0) return 0;
     std::memcpy(out - got, at(had - got), got * sizeof(void*));
     set(had - got);
     lowest_ = std::min(lowest_, had - got);
