@@ -88,6 +88,8 @@ def copy_sources(target):
             inside = str(path.relative_to(target))
             if (path.is_symlink() or path.is_file()) and inside not in sources:
                 path.unlink()
+                if not any(path.parent.iterdir()):  # a folder of tests is one of a suite
+                    path.parent.rmdir()
     for name in sources:
         source, copy = ROOT / name, target / name
         copy.parent.mkdir(parents=True, exist_ok=True)
