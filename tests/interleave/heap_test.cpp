@@ -25,6 +25,11 @@ class small_space : public ashlar::os::system_space {
   [[nodiscard]] static std::size_t physical() noexcept { return std::size_t{1} << 28; }
   [[nodiscard]] static std::size_t processors() noexcept { return 2; }
   [[nodiscard]] static std::uint64_t now_ms() noexcept { return 0; }
+  [[nodiscard]] static std::uint64_t secret() noexcept {
+    ++secrets;
+    return system_space::secret();
+  }
+  static inline int secrets = 0;  // that were drawn
 };
 struct config {
   using space = small_space;
@@ -83,6 +88,7 @@ void expect_sound(const body& one, const body& other, before there) {
   std::optional<world> w;
   const auto begin = [&] {
     interleave::faults = 0;
+    small_space::secrets = 0;
     w.emplace();
     if (there == before::nothing) return;
     w->early.emplace(w->h, w->held);
@@ -91,6 +97,7 @@ void expect_sound(const body& one, const body& other, before there) {
   };
   const auto end = [&] {
     interleave::require(interleave::faults == 0, "a fault in a program without one");
+    interleave::require(small_space::secrets == 1, "the heap was not started once");
     w->h.audit();
     static ashlar_stats s;
     w->h.collect(s, nullptr);
