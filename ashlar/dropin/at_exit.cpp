@@ -34,7 +34,9 @@ struct file_report {
 constexpr file_report files[] = {{"ASHLAR_LEAKS_FILE", ashlar_leaks_write},
                                  {"ASHLAR_STATS_FILE", ashlar_stats_write}};
 // What the environment said when the process started: at its end, the program may have freed it.
-constinit char patterns[std::size(files)][path_max] = {};  // empty: no file
+constinit char patterns[std::size(files)][path_max] = {};
+// Apart from these pages, which most processes need not touch.
+constinit bool is_wanted[std::size(files)] = {};
 constinit bool tells_leaks = false;
 
 /// Effects: writes JSON to the file.
@@ -68,6 +70,7 @@ void write_file(const file_report& report, const char* pattern) {
       continue;
     }
     std::memcpy(patterns[i], pattern, length);
+    is_wanted[i] = true;
     // What a report needs to know in a sandbox that the process closes meanwhile.
     ashlar::os::note_call_filters();
     static_cast<void>(ashlar::os::process_number());
@@ -80,7 +83,7 @@ void write_file(const file_report& report, const char* pattern) {
   ashlar::runtime::end_sampling();
   if (tells_leaks) static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));
   for (std::size_t i = 0; i < std::size(files); ++i)
-    if (patterns[i][0] != '\0') write_file(files[i], patterns[i]);
+    if (is_wanted[i]) write_file(files[i], patterns[i]);
 }
 
 }  // namespace
