@@ -28,9 +28,9 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/stats.h>
-#include <ashlar/heap/run.hpp>
 #include <ashlar/os/access_fault.hpp>
 #include <ashlar/os/mutex.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

@@ -33,8 +33,8 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/run.hpp>
 #include <ashlar/os/system_space.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include <ashlar/core/memory_tools.hpp>
-#include <ashlar/heap/block_sign.hpp>
-#include <ashlar/heap/block_tables.hpp>
+#include <ashlar/pages/block_sign.hpp>
+#include <ashlar/pages/block_tables.hpp>
 
 namespace ashlar::detail {
 

@@ -17,11 +17,11 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/linked_list.hpp>
 #include <ashlar/core/lock_order.hpp>
-#include <ashlar/heap/address_space.hpp>
 #include <ashlar/heap/hit_path.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/sealable.hpp>
 #include <ashlar/heap/thread_cache.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/run.hpp>
+#include <ashlar/pages/sealable.hpp>
 
 namespace ashlar::detail {
 

@@ -40,10 +40,10 @@
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/block_stash.hpp>
 #include <ashlar/heap/block_use.hpp>
-#include <ashlar/heap/page_heap.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/slab.hpp>
-#include <ashlar/heap/work_bound.hpp>
+#include <ashlar/pages/page_heap.hpp>
+#include <ashlar/pages/run.hpp>
+#include <ashlar/pages/slab.hpp>
+#include <ashlar/pages/work_bound.hpp>
 
 namespace ashlar::detail {
 

@@ -11,9 +11,9 @@
 
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/address_space.hpp>
 #include <ashlar/heap/central.hpp>
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

@@ -15,8 +15,8 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/block_sign.hpp>
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/block_sign.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

@@ -3,7 +3,7 @@
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/slab.hpp>
+#include <ashlar/pages/slab.hpp>
 
 namespace {
 

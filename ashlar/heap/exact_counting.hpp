@@ -88,7 +88,7 @@ class exact_counting {
     for (std::size_t c = 1; c < classes.count; ++c)
       counts_[c].begin_with(before.classes[c - 1].blocks_in_use);
     counts_[0].begin_with(before.large.blocks_in_use);
-    pages.mark_held(classes, live_entry);
+    pages.mark_held(classes.shapes.data(), live_entry);
     is_on_ = true;
   }
 

@@ -19,9 +19,9 @@
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/central.hpp>
 #include <ashlar/heap/exact_counting.hpp>
-#include <ashlar/heap/page_heap.hpp>
-#include <ashlar/heap/run.hpp>
 #include <ashlar/heap/thread_cache.hpp>
+#include <ashlar/pages/page_heap.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

@@ -29,7 +29,7 @@
 
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/thread_cache.hpp>
-#include <ashlar/heap/work_bound.hpp>
+#include <ashlar/pages/work_bound.hpp>
 
 namespace ashlar {
 

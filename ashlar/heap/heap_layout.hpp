@@ -12,10 +12,10 @@
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/range_set.hpp>
-#include <ashlar/heap/run.hpp>
 #include <ashlar/heap/thread_cache.hpp>
+#include <ashlar/pages/page_range.hpp>
+#include <ashlar/pages/range_set.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

@@ -15,9 +15,9 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/block_sign.hpp>
-#include <ashlar/heap/block_tables.hpp>
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/block_sign.hpp>
+#include <ashlar/pages/block_tables.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

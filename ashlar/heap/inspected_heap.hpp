@@ -15,8 +15,8 @@
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/exact_counting.hpp>
-#include <ashlar/heap/run.hpp>
 #include <ashlar/heap/shared_heap.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

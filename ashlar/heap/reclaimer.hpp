@@ -48,10 +48,10 @@
 #include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/figures.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
-#include <ashlar/heap/page_heap.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/unlock_guard.hpp>
-#include <ashlar/heap/work_bound.hpp>
+#include <ashlar/pages/page_heap.hpp>
+#include <ashlar/pages/run.hpp>
+#include <ashlar/pages/unlock_guard.hpp>
+#include <ashlar/pages/work_bound.hpp>
 
 namespace ashlar {
 

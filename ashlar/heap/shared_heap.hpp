@@ -38,9 +38,9 @@
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/hit_path.hpp>
 #include <ashlar/heap/interface_hits.hpp>
-#include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/reclaimer.hpp>
-#include <ashlar/heap/sealable.hpp>
+#include <ashlar/pages/page_heap.hpp>
+#include <ashlar/pages/sealable.hpp>
 
 namespace ashlar::detail {
 

@@ -58,7 +58,7 @@ TEST(HeapRefusals, AFullHeapServesAgainWhatIsFreed) {
 }
 
 // ---- block_sign ---------------------------------------------------------------------------------
-// The sum of heap/block_sign.hpp: no two windows share a mark, and no two addresses of a window
+// The sum of pages/block_sign.hpp: no two windows share a mark, and no two addresses of a window
 // look alike.
 
 TEST(BlockSign, AWindowIsNoLongerThanItsBlock) {

@@ -39,8 +39,8 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/heap_keys.hpp>
 #include <ashlar/heap/hit_path.hpp>
+#include <ashlar/pages/heap_keys.hpp>
 
 namespace ashlar::detail {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include <ashlar/heap/run.hpp>
 #include <ashlar/instance/heap.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar {
 

@@ -1,12 +1,12 @@
-// What heap/address_space.hpp promises of each function, asked of the system's implementation.
+// What pages/address_space.hpp promises of each function, asked of the system's implementation.
 // Needs Linux.
 #include <tests/support/test_headers.hpp>
 
 #include <sched.h>
 #include <sys/mman.h>
 
-#include <ashlar/heap/address_space.hpp>
 #include <ashlar/os/system_space.hpp>
+#include <ashlar/pages/address_space.hpp>
 
 namespace {
 

@@ -2,7 +2,7 @@
 // its heap lies.
 // Layer: runtime.
 //
-//   | slab | closed page |          the page heap does it (heap/page_heap.hpp)
+//   | slab | closed page |          the page heap does it (pages/page_heap.hpp)
 //   | large block | closed page |   done here: its run is a page longer than the block
 //
 // Nobody uses a closed page. So where the system refuses to close one, nothing changes but a
@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::runtime {
 

@@ -9,7 +9,7 @@
 //                          process ends
 //
 // The bound is of committed bytes: pages in use, and free ones that keep their memory. The heap
-// compares where it grows (heap/page_supply.hpp), so hits pay nothing, and a miss looks at one
+// compares where it grows (pages/page_supply.hpp), so hits pay nothing, and a miss looks at one
 // flag. Not counted: the heap's own tables, guarded blocks, samples, the reserve that serves beside
 // a fork, and heap instances whose source is the system.
 // Thread-safety: any caller at any time. The program's function is called with no lock held.

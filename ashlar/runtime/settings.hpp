@@ -9,8 +9,8 @@
 #include <ashlar/check/full_check.hpp>
 #include <ashlar/check/guarded_blocks.hpp>
 #include <ashlar/fault/response.hpp>
-#include <ashlar/heap/page_heap.hpp>
 #include <ashlar/os/system_space.hpp>
+#include <ashlar/pages/page_heap.hpp>
 
 namespace ashlar::runtime {
 

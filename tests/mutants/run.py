@@ -215,7 +215,7 @@ def write_document(path, catalogue, results):
         "tests/mutants/README.md says how to read and to repeat it.",
         f"{len(kept)} were planted, one at a time: {caught} were caught by a test, {len(kept) - caught} accepted, with "
         "the reason.",
-        "Caught by: the test program (`unit_heap_slab` is `ashlar/heap/slab_test.cpp`) and the case that failed.", "",
+        "Caught by: the test program (`unit_pages_slab` is `ashlar/pages/slab_test.cpp`) and the case that failed.", "",
         "| mutant | file | what it plants | caught by |", "|---|---|---|---|", *kept]) + "\n")
 
 

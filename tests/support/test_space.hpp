@@ -6,8 +6,8 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include <ashlar/heap/address_space.hpp>
 #include <ashlar/os/system_space.hpp>
+#include <ashlar/pages/address_space.hpp>
 
 namespace ashlar::test {
 

@@ -2,7 +2,7 @@
 //
 // It walks by the description that the library brings of itself (core/heap_image.hpp), so it knows
 // no offset of its own. A block of a class is in use if it has its mark and not its key
-// (heap/block_sign.hpp).
+// (pages/block_sign.hpp).
 //
 // Nothing that it reads is believed: a table that contradicts another one is told in `broken`, and
 // what it is about is left out.

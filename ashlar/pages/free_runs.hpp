@@ -1,5 +1,5 @@
-// heap/free_runs.hpp: the free runs of a heap, by length and by what is in their pages.
-// Layer: heap.
+// pages/free_runs.hpp: the free runs of a heap, by length and by what is in their pages.
+// Layer: pages.
 //
 //   dirty     old bytes may be there, in memory       the first choice of whoever needs pages
 //   clean     zero, and in no memory
@@ -20,12 +20,12 @@
 #include <cstdint>
 
 #include <ashlar/core/config.hpp>
-#include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/range_set.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/work_bound.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/page_range.hpp>
+#include <ashlar/pages/range_set.hpp>
+#include <ashlar/pages/run.hpp>
+#include <ashlar/pages/sealable.hpp>
+#include <ashlar/pages/work_bound.hpp>
 
 namespace ashlar::detail {
 

@@ -1,5 +1,5 @@
-// heap/slab.hpp: taking blocks out of a slab's bitmap and putting them back, and what is counted.
-// Layer: heap.
+// pages/slab.hpp: taking blocks out of a slab's bitmap and putting them back, and what is counted.
+// Layer: pages.
 //
 // Invariant: free_blocks == number of 1 bits in free_bits; a bit is 1 iff nobody, no cache
 // included, holds the block. Bits are taken from the lowest word up (but for a stack's first batch,
@@ -14,7 +14,7 @@
 #include <limits>
 
 #include <ashlar/core/fault.hpp>
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

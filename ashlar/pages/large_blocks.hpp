@@ -1,5 +1,5 @@
-// heap/large_blocks.hpp: large blocks: runs of pages that grow, shrink and move.
-// Layer: heap.
+// pages/large_blocks.hpp: large blocks: runs of pages that grow, shrink and move.
+// Layer: pages.
 //
 //   page_heap      slabs; which slab or large block an address is in
 //   this file      large blocks
@@ -29,12 +29,12 @@
 #include <cstring>
 #include <mutex>
 
-#include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/page_supply.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/unlock_guard.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/page_range.hpp>
+#include <ashlar/pages/page_supply.hpp>
+#include <ashlar/pages/run.hpp>
+#include <ashlar/pages/sealable.hpp>
+#include <ashlar/pages/unlock_guard.hpp>
 
 namespace ashlar::detail {
 

@@ -1,5 +1,5 @@
-// heap/block_tables.hpp: from any address to the class and the mark of its block, in one range.
-// Layer: heap.
+// pages/block_tables.hpp: from any address to the class and the mark of its block, in one range.
+// Layer: pages.
 //
 // Those of the first range never change once the heap has started. So every cache has a copy beside
 // its tops: a free then reads no line that the heap writes, and takes one instruction less.
@@ -10,8 +10,8 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/block_sign.hpp>
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/block_sign.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

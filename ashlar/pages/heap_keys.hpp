@@ -1,5 +1,5 @@
-// heap/heap_keys.hpp: the secret of a heap's keys (block_sign.hpp), and whether they are in use.
-// Layer: heap. Misses alone come here: each cache has a copy of the secret for its hits.
+// pages/heap_keys.hpp: the secret of a heap's keys (block_sign.hpp), and whether they are in use.
+// Layer: pages. Misses alone come here: each cache has a copy of the secret for its hits.
 #pragma once
 
 #include <atomic>

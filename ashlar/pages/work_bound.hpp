@@ -1,5 +1,5 @@
-// heap/work_bound.hpp: how much one call does at most.
-// Layer: heap.
+// pages/work_bound.hpp: how much one call does at most.
+// Layer: pages.
 //
 // Each loop of a miss whose length depends on the program takes turns, and each turn has a price in
 // instructions. A miss may spend `heap_bounds::work_a_call` on them. When that is spent, the loops

@@ -1,5 +1,5 @@
-// heap/block_sign.hpp: a block in use, or one that rests: told by a mark beside it, a key in it.
-// Layer: heap.
+// pages/block_sign.hpp: a block in use, or one that rests: told by a mark beside it, a key in it.
+// Layer: pages.
 //
 //                 alone in the heap     among threads
 //   in use        its mark              its mark, and not its key

@@ -1,5 +1,5 @@
-// heap/unlock_guard.hpp: the inverse of std::lock_guard, for a system call inside a locked stretch.
-// Layer: heap. std::unique_lock would do, but it can throw, and this layer names no throw.
+// pages/unlock_guard.hpp: std::lock_guard's inverse, for a system call in a locked stretch.
+// Layer: pages. std::unique_lock would do, but it can throw, and this layer names no throw.
 #pragma once
 
 namespace ashlar::detail {

@@ -1,5 +1,5 @@
-// heap/address_space.hpp: what the heap asks of whoever provides its memory.
-// Layer: heap. os/ has the implementation for each system; tests
+// pages/address_space.hpp: what the heap asks of whoever provides its memory.
+// Layer: pages. os/ has the implementation for each system; tests
 // inject theirs.
 #pragma once
 

@@ -1,6 +1,6 @@
-// heap/range_set.hpp: all ranges of a heap: finding one by address, fresh pages, a new one when
+// pages/range_set.hpp: all ranges of a heap: finding one by address, fresh pages, a new one when
 // needed.
-// Layer: heap.
+// Layer: pages.
 //
 // The first range is made for the machine: large enough that it is nearly always the only one. It
 // is what free's hit path looks into, and it lives as long as the heap. Large ranges are in gaps
@@ -19,10 +19,10 @@
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
-#include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/block_tables.hpp>
-#include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/block_tables.hpp>
+#include <ashlar/pages/page_range.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

@@ -1,5 +1,5 @@
-// heap/page_range.hpp: one range of addresses and the tables that say what each page is.
-// Layer: heap.
+// pages/page_range.hpp: one range of addresses and the tables that say what each page is.
+// Layer: pages.
 //
 //   addresses  | committed, cut into runs            | committed | nothing yet ...         |
 //              base                                  top       commit_end                pages
@@ -29,11 +29,11 @@
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/block_sign.hpp>
-#include <ashlar/heap/block_tables.hpp>
-#include <ashlar/heap/grown_table.hpp>
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/block_sign.hpp>
+#include <ashlar/pages/block_tables.hpp>
+#include <ashlar/pages/grown_table.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

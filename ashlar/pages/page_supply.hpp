@@ -1,5 +1,5 @@
-// heap/page_supply.hpp: which pages a request gets, how many there may be, and when they go back.
-// Layer: heap.
+// pages/page_supply.hpp: which pages a request gets, how many there may be, and when they go back.
+// Layer: pages.
 //
 //   a request:  dirty runs -> clean ones -> closed ones, if many -> fresh pages of a range
 //               -> closed ones -> headrooms -> a new range
@@ -28,12 +28,12 @@
 #include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/count_ones.hpp>
 #include <ashlar/core/lock_order.hpp>
-#include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/run_store.hpp>
-#include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/slab.hpp>
-#include <ashlar/heap/unlock_guard.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/run.hpp>
+#include <ashlar/pages/run_store.hpp>
+#include <ashlar/pages/sealable.hpp>
+#include <ashlar/pages/slab.hpp>
+#include <ashlar/pages/unlock_guard.hpp>
 
 namespace ashlar::detail {
 

@@ -1,5 +1,5 @@
-// heap/run.hpp: a run of pages, and the geometry of those that are slabs.
-// Layer: heap.
+// pages/run.hpp: a run of pages, and the geometry of those that are slabs.
+// Layer: pages.
 //
 // Every page below a range's top belongs to exactly one run:
 //

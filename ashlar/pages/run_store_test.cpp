@@ -4,7 +4,7 @@
 #include <tests/support/test_space.hpp>
 
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/run_store.hpp>
+#include <ashlar/pages/run_store.hpp>
 
 namespace {
 

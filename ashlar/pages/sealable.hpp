@@ -1,11 +1,11 @@
-// heap/sealable.hpp: an address space that can be told to leave the system alone.
-// Layer: heap.
+// pages/sealable.hpp: an address space that can be told to leave the system alone.
+// Layer: pages.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 
-#include <ashlar/heap/address_space.hpp>
+#include <ashlar/pages/address_space.hpp>
 
 namespace ashlar::detail {
 

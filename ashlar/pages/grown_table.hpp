@@ -1,13 +1,13 @@
-// heap/grown_table.hpp: a table whose addresses are there from the start, and whose memory grows.
-// Layer: heap.
+// pages/grown_table.hpp: a table whose addresses are there from the start, and whose memory grows.
+// Layer: pages.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 
 #include <ashlar/core/bits.hpp>
-#include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/run.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
 

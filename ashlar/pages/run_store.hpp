@@ -1,5 +1,5 @@
-// heap/run_store.hpp: all runs of a heap: how they are cut, what is behind a large block, slabs.
-// Layer: heap.
+// pages/run_store.hpp: all runs of a heap: how they are cut, what is behind a large block, slabs.
+// Layer: pages.
 //
 //   | large block, 300 pages | its headroom, 300 | free, clean | slab | free, dirty | ...
 //
@@ -25,12 +25,12 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
-#include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/free_runs.hpp>
-#include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/work_bound.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/free_runs.hpp>
+#include <ashlar/pages/page_range.hpp>
+#include <ashlar/pages/run.hpp>
+#include <ashlar/pages/sealable.hpp>
+#include <ashlar/pages/work_bound.hpp>
 
 namespace ashlar::detail {
 

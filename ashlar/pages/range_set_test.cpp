@@ -3,7 +3,7 @@
 #include <tests/support/test_space.hpp>
 
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/range_set.hpp>
+#include <ashlar/pages/range_set.hpp>
 
 namespace {
 

@@ -1,5 +1,5 @@
-// heap/page_heap.hpp: slabs and large blocks: runs of pages in use, shared by all classes.
-// Layer: heap.
+// pages/page_heap.hpp: slabs and large blocks: runs of pages in use, shared by all classes.
+// Layer: pages.
 //
 //   this file     slabs; which slab or large block an address is in
 //   large_blocks  large blocks that grow, shrink and move
@@ -27,19 +27,18 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/block_sign.hpp>
-#include <ashlar/heap/block_tables.hpp>
-#include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/grown_table.hpp>
-#include <ashlar/heap/heap_keys.hpp>
-#include <ashlar/heap/large_blocks.hpp>
-#include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/run.hpp>
-#include <ashlar/heap/run_store.hpp>
-#include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/slab.hpp>
-#include <ashlar/heap/unlock_guard.hpp>
+#include <ashlar/pages/address_space.hpp>
+#include <ashlar/pages/block_sign.hpp>
+#include <ashlar/pages/block_tables.hpp>
+#include <ashlar/pages/grown_table.hpp>
+#include <ashlar/pages/heap_keys.hpp>
+#include <ashlar/pages/large_blocks.hpp>
+#include <ashlar/pages/page_range.hpp>
+#include <ashlar/pages/run.hpp>
+#include <ashlar/pages/run_store.hpp>
+#include <ashlar/pages/sealable.hpp>
+#include <ashlar/pages/slab.hpp>
+#include <ashlar/pages/unlock_guard.hpp>
 
 namespace ashlar::detail {
 
@@ -259,9 +258,9 @@ class page_heap : public large_blocks<Space, Mutex> {
   }
 
   /// Effects: stores `entry` in the slack table for every block that is in no slab's bitmap, and
-  /// for every large one. Requires: keep_slack succeeded; no other thread is inside the heap.
-  /// O(blocks).
-  void mark_held(const class_table& classes, std::uint16_t entry) noexcept {
+  /// for every large one; a class's number is its place in `shapes`. Requires: keep_slack
+  /// succeeded; no other thread is inside the heap. O(blocks).
+  void mark_held(const slab_shape* shapes, std::uint16_t entry) noexcept {
     for_each_in_use([&](const run& r, const char* begin) {
       const page_range& range = runs_.range_of(r);
       const std::uintptr_t at = number_of(begin);
@@ -269,7 +268,7 @@ class page_heap : public large_blocks<Space, Mutex> {
         range.slack_at(at) = entry;
         return true;
       }
-      const slab_shape& shape = classes.shapes[r.size_class];
+      const slab_shape& shape = shapes[r.size_class];
       for (std::uint32_t b = 0; b < shape.blocks; ++b)
         if (!is_free(r, b)) range.slack_at(at + std::size_t{b} * shape.block_size) = entry;
       return true;
