@@ -133,7 +133,7 @@ bench-classic: ## the classic documents' own benchmarks, their ratios beside our
 	  --markdown build/results/bench-classic.md --svg build/results/bench-classic.svg $(CLASSIC_ARGS)
 
 COVERAGE_ARGS ?=
-coverage: ## line and branch coverage of core, pool, arena, heap against their bounds: build/coverage/index.html
+coverage: ## line and branch coverage of core, pool, arena, pages, heap against their bounds: build/coverage/index.html
 	@scripts/setup.sh build test coverage
 	@scripts/coverage.sh $(COVERAGE_ARGS)
 

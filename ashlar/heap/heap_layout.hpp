@@ -75,7 +75,7 @@ struct heap_layout {
     image.run_bytes = sizeof(run);
     image.shape_bytes = sizeof(slab_shape);
     image.central_bytes = sizeof(central_type);
-    image.stash_bytes = sizeof(typename central_type::part);
+    image.stash_bytes = sizeof(typename central_type::side_type);
     image.stashes = central_type::sides;
 
     image.of_heap = {

@@ -4,6 +4,7 @@
 #include <tests/support/modelled_page_heap.hpp>
 #include <tests/support/test_headers.hpp>
 
+#include <ashlar/heap/class_table.hpp>
 #include <ashlar/pages/page_heap.hpp>
 
 namespace {

@@ -4,6 +4,7 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/test_space.hpp>
 
+#include <ashlar/heap/class_table.hpp>
 #include <ashlar/pages/page_heap.hpp>
 
 namespace ashlar::detail {
