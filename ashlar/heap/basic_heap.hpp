@@ -64,7 +64,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_MISS void* refill(cache& own, class_index c) noexcept {
-    work left = this->work_of_a_call();
+    step_budget left = this->budget_of_call();
     keep_to_share(own, left);
     const bool first_miss = !own.is_open(c);
     if (!prepare(own, c, left)) return allocate_uncached(c, left, &own);
@@ -72,7 +72,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     // It need not be empty when counting led here.
     if (void* const block = pop(own, c); block != nullptr) return block;
     const std::size_t room =
-        left.turns_left(turn::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
+        left.steps_left(step::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
     void** const first = own.first(c);
     const batch_start start =
         first_miss && may_share_lines(c) ? batch_start::free_word : batch_start::lowest_block;
@@ -95,7 +95,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
     if (!this->expect_in_use(block, c, call)) return;
-    work left = this->work_of_a_call();
+    step_budget left = this->budget_of_call();
     keep_to_share(own, left);
     if (is_handed_over(own, c))
       return give_uncached(block, c, call, left, &own, resting_place::slabs);
@@ -129,7 +129,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// As allocation from class `c`, straight from the central. Requires: c != 0.
   [[nodiscard]] ASHLAR_MISS void* allocate_uncached(class_index c) noexcept {
-    work left = this->work_of_a_call();
+    step_budget left = this->budget_of_call();
     return this->start() ? allocate_uncached(c, left, nullptr) : nullptr;
   }
 
@@ -139,7 +139,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
     if (!this->expect_in_use(block, c, call)) return;
-    work left = this->work_of_a_call();
+    step_budget left = this->budget_of_call();
     give_uncached(block, c, call, left, nullptr);
   }
 
@@ -256,8 +256,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   using shared::take;
   using batch_start = detail::batch_start;
   using resting_place = detail::resting_place;
-  using turn = detail::turn;
-  using work = detail::work;
+  using step = detail::step;
+  using step_budget = detail::step_budget;
 
   /// What a cache has that the heap wants back before it grows. Null: there is no cache.
   struct own_blocks {
@@ -276,7 +276,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       }
       return sum;
     }
-    [[nodiscard]] std::size_t give_resting(std::uint32_t round, work& left) const noexcept {
+    [[nodiscard]] std::size_t give_resting(std::uint32_t round, step_budget& left) const noexcept {
       return own != nullptr ? heap.flush_resting(*own, round, left) : 0;
     }
     [[nodiscard]] bool gives_more(std::uint32_t round) const noexcept {
@@ -299,9 +299,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// stays. Twice round closes all. Returns: whether there is so much room. Requires: the caller is
   /// done with all stacks but `kept`.
   bool make_room(cache& own, class_index kept, std::size_t more, std::size_t share,
-                 std::size_t looks, work& left) noexcept {
+                 std::size_t looks, step_budget& left) noexcept {
     for (; own.room_bytes() + more > share && looks != 0 && left.is_left(); --looks) {
-      left.spend<space_type>(turn::stack_passed);
+      left.spend<space_type>(step::stack_passed);
       const auto c = static_cast<class_index>((own.looked_at + 1u) % classes::count());
       if (own.is_open(c) && c != kept) {
         if (!is_resting(own, c)) {
@@ -319,7 +319,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: called at a miss: what the cache holds beyond its share, because there are more
   /// caches now, goes back; if `left` is spent before, the next miss goes on.
-  void keep_to_share(cache& own, work& left) noexcept {
+  void keep_to_share(cache& own, step_budget& left) noexcept {
     if (caches_.is_beyond_share(own.room_bytes())) [[unlikely]]
       static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count(), left));
   }
@@ -327,7 +327,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Returns: whether stack `c` is to serve: it is open, unless the cache drains (reclaimer.hpp).
   /// Else a program that takes and frees a few blocks from time to time would hardly miss, and keep
   /// what a peak left.
-  bool prepare(cache& own, class_index c, work& left) noexcept {
+  bool prepare(cache& own, class_index c, step_budget& left) noexcept {
     if (this->drains(&own)) [[unlikely]]
       return !close_some(own, c, left);
     return own.is_open(c) || open(own, c, left);
@@ -335,7 +335,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: closes stack `c`, and those of the next two that rest, as far as `left` goes.
   /// Returns: whether `c` is closed.
-  ASHLAR_MISS bool close_some(cache& own, class_index c, work& left) noexcept {
+  ASHLAR_MISS bool close_some(cache& own, class_index c, step_budget& left) noexcept {
     static_cast<void>(make_room(own, c, 0, 0, 2, left));
     if (own.is_open(c) && flush_class(own, c, resting_place::stash, left))
       own.close(c, classes::block_size(c));
@@ -344,7 +344,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: opens stack `c`, which is closed, if the cache may hold blocks of that size. Returns:
   /// whether it is open.
-  bool open(cache& own, class_index c, work& left) noexcept {
+  bool open(cache& own, class_index c, step_budget& left) noexcept {
     const heap_bounds& bounds = this->bounds();
     const std::size_t size = classes::block_size(c), share = caches_.share();
     if (size > std::min(bounds.cached_block_max, heap_bounds::block_max_of_share(share)))
@@ -387,7 +387,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// As allocation from class `c`, straight from the central. `own` (may be null) is the caller's
   /// cache. Requires: c != 0; started.
-  [[nodiscard]] void* allocate_uncached(class_index c, work& left, cache* own) noexcept {
+  [[nodiscard]] void* allocate_uncached(class_index c, step_budget& left, cache* own) noexcept {
     void* block = nullptr;
     do {
       if (take(c, &block + 1, 1, own_blocks{*this, own}, left, batch_start::lowest_block) == 0)
@@ -397,8 +397,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     return block;
   }
   /// Effects: gives back `block` of class `c`, which is in use. `own` is as for allocate_uncached.
-  void give_uncached(void* block, class_index c, const char* call, work& left, const cache* own,
-                     resting_place to = resting_place::stash) noexcept {
+  void give_uncached(void* block, class_index c, const char* call, step_budget& left,
+                     const cache* own, resting_place to = resting_place::stash) noexcept {
     this->use_of(c).put_to_rest(block);
     static_cast<void>(give(c, &block, 1, call, left, to, own != nullptr ? own->side : 0));
     maintain(left, own);
@@ -446,7 +446,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     own.moved_blocks += count;
   }
   /// Effects: gives back blocks of stack `c` until `left` is spent. Returns: whether it is empty.
-  bool flush_class(cache& own, class_index c, resting_place to, work& left) noexcept {
+  bool flush_class(cache& own, class_index c, resting_place to, step_budget& left) noexcept {
     if (const std::size_t count = own.count(c); count != 0)
       drop_first(own, c, give(c, own.first(c), count, detail::earlier_free, left, to, own.side));
     publish(own, c);  // hits may have emptied it since it was published
@@ -454,7 +454,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
 
   void flush_to(cache& own, resting_place to) noexcept {
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     for (std::size_t c = 1; c < classes::count(); ++c)
       while (!flush_class(own, static_cast<class_index>(c), to, all)) {
       }
@@ -467,14 +467,14 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
   /// Effects: goes on to give back to the slabs what rests, once round all stacks in each round,
   /// until `left` is spent; looks at the rest, so that next time it may. Returns: the bytes.
-  std::size_t flush_resting(cache& own, std::uint32_t round, work& left) noexcept {
+  std::size_t flush_resting(cache& own, std::uint32_t round, step_budget& left) noexcept {
     if (own.settling_round != round) {
       own.settling_round = round;
       own.stacks_to_settle = static_cast<std::uint16_t>(classes::count());
     }
     std::size_t bytes = 0;
     while (own.stacks_to_settle != 0 && left.is_left()) {
-      left.spend<space_type>(turn::stack_passed);
+      left.spend<space_type>(step::stack_passed);
       const auto c = static_cast<class_index>((own.looked_at + 1u) % classes::count());
       const std::size_t had = c != 0 ? own.count(c) : 0;
       if (had == 0 || !is_resting(own, c)) {

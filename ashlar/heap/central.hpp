@@ -38,7 +38,7 @@
 #include <ashlar/pages/page_heap.hpp>
 #include <ashlar/pages/run.hpp>
 #include <ashlar/pages/slab.hpp>
-#include <ashlar/pages/work_bound.hpp>
+#include <ashlar/pages/step_budget.hpp>
 
 namespace ashlar::detail {
 
@@ -76,7 +76,7 @@ class central {
   /// get their marks and keys. Returns: how many; 0 when out of memory, or when it would take
   /// growth and that is refused. A batch from slabs begins at `start`, and ends when `left` is
   /// spent. The pages of a slab beyond steady_slabs are put into memory at once.
-  [[nodiscard]] std::size_t take(void** out, std::size_t count, growth g, work& left,
+  [[nodiscard]] std::size_t take(void** out, std::size_t count, growth g, step_budget& left,
                                  batch_start start = batch_start::lowest_block,
                                  unsigned side = 0) noexcept {
     taken_batch to{.out = out, .count = count, .start = start};
@@ -111,7 +111,7 @@ class central {
   /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes
   /// on after it, that address is dropped. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(void* const* blocks, std::size_t count, const char* call,
-                                 work& left, unsigned side = 0) noexcept {
+                                 step_budget& left, unsigned side = 0) noexcept {
     sorted_blocks how(true);
     const std::size_t done = sides_[side].give(kind_, blocks, count, how, left);
     finish(sides_[side], how, call);
@@ -120,7 +120,7 @@ class central {
 
   /// As `give`, but into the slabs: who takes next does not get these blocks first.
   [[nodiscard]] std::size_t give_to_slabs(void* const* blocks, std::size_t count, const char* call,
-                                          work& left, unsigned side = 0) noexcept {
+                                          step_budget& left, unsigned side = 0) noexcept {
     sorted_blocks how(false);
     std::size_t done = 0;
     {
@@ -134,7 +134,7 @@ class central {
   /// Effects: deletes the empty slabs, then sorts stashed blocks into slabs, from the top: what is
   /// there now, but `most` at most, until `left` is spent. Between two pieces (sorted_at_once) the
   /// lock is open. Returns: what has gone.
-  resting_blocks settle(work& left, std::size_t most = SIZE_MAX) noexcept {
+  resting_blocks settle(step_budget& left, std::size_t most = SIZE_MAX) noexcept {
     resting_blocks gone;
     for (side_type& s : sides_) {
       for (std::size_t empty = s.slabs.empty(); empty != 0 && gone.blocks != most && left.is_left();
@@ -161,7 +161,7 @@ class central {
   /// Effects: sorts back what nobody has needed since the last call that came to its end: the
   /// stashes' bottoms, below their lowest since, and as many empty slabs as there always were.
   /// Returns: false where `left` was spent before.
-  bool settle_unused(work& left) noexcept {
+  bool settle_unused(step_budget& left) noexcept {
     for (side_type& s : sides_) {
       for (bool is_done = false; !is_done;) {
         sorted_blocks how(false);
@@ -355,12 +355,12 @@ class central {
   }
 
   /// Returns: false where no slab of the side is empty.
-  bool remove_empty(side_type& s, work& left) noexcept {
+  bool remove_empty(side_type& s, step_budget& left) noexcept {
     const std::lock_guard guard(s.mutex);
     run* const r = s.slabs.next_to_leave();
     if (r == nullptr) return false;
-    left.spend<Space>(turn::stretch_sorted);  // the lock, and what else is not in the other price
-    left.spend<Space>(turn::slab_left);
+    left.spend<Space>(step::stretch_sorted);  // the lock, and what else is not in the other cost
+    left.spend<Space>(step::slab_left);
     s.remove_slab(kind_, r);
     return true;
   }
@@ -387,7 +387,7 @@ class central {
     const std::size_t strays = std::exchange(how.strays, sorted_blocks::strays_max);
     for (std::size_t done = 0; done != strays;) {
       how.bad = {};
-      work all = work::without_end();
+      step_budget all = step_budget::without_end();
       const std::lock_guard guard(s.mutex);
       done += s.put_into_slabs(kind_, how.stray + done, strays - done, how, all);
       if (first.address == nullptr) first = how.bad;

@@ -25,7 +25,7 @@ enum class resting_place : bool { stash, slabs };
 struct no_cache {
   [[nodiscard]] unsigned side() const noexcept { return 0; }
   [[nodiscard]] resting_blocks resting() const noexcept { return {}; }
-  [[nodiscard]] std::size_t give_resting(std::uint32_t, work&) const noexcept { return 0; }
+  [[nodiscard]] std::size_t give_resting(std::uint32_t, step_budget&) const noexcept { return 0; }
   [[nodiscard]] bool gives_more(std::uint32_t) const noexcept { return false; }
   void give_all() const noexcept {}
 };
@@ -77,7 +77,7 @@ class central_set {
 
   /// Effects: sorts every stash back into its slabs; empty ones leave.
   void settle() noexcept {
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     for (std::size_t c = 1; c < Classes::count(); ++c)
       if (centrals_[c].has_resting()) centrals_[c].settle(all);
   }

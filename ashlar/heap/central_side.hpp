@@ -1,4 +1,4 @@
-// heap/central_side.hpp: one side of a class: a lock, a stash, slabs; batches leave it and come back.
+// heap/central_side.hpp: one side of a class: its lock, its stash and its slabs.
 // Layer: heap.
 //
 //   take   blocks leave: from the stash as they came, whole batches by one memcpy; else from slabs
@@ -25,7 +25,7 @@
 #include <ashlar/pages/page_heap.hpp>
 #include <ashlar/pages/run.hpp>
 #include <ashlar/pages/slab.hpp>
-#include <ashlar/pages/work_bound.hpp>
+#include <ashlar/pages/step_budget.hpp>
 
 namespace ashlar::detail {
 
@@ -88,7 +88,7 @@ class alignas(64) central_side {
   /// takes until `left` is spent. Returns: how many.
   [[nodiscard]] ASHLAR_MISS std::size_t take(const kind& of, const central_side& other,
                                              taken_batch& to, batch_source last,
-                                             work& left) noexcept {
+                                             step_budget& left) noexcept {
     const std::lock_guard guard(mutex);
     std::size_t got = stash.take(to.out, to.count);
     to.keyed = false;
@@ -108,7 +108,7 @@ class alignas(64) central_side {
   /// Effects: blocks come back: what fits into the stash, then others until `left` is spent, one at
   /// least. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(const kind& of, void* const* blocks, std::size_t count,
-                                 sorted_blocks& how, work& left) noexcept {
+                                 sorted_blocks& how, step_budget& left) noexcept {
     const std::lock_guard guard(mutex);
     if (!stash.is_placed()) [[unlikely]]
       place_stash(of);
@@ -123,7 +123,7 @@ class alignas(64) central_side {
   /// first misuse, which is dropped, or until `left` is spent. As many from the top take their
   /// place. Returns: how many left, not 0. Requires: 0 < count <= end.
   [[nodiscard]] std::size_t sort_back(const kind& of, std::size_t end, std::size_t count,
-                                      sorted_blocks& how, work& left) noexcept {
+                                      sorted_blocks& how, step_budget& left) noexcept {
     const std::size_t done = put_into_slabs(of, stash.at(end - count), count, how, left);
     given -= done;  // those that were blocks are counted once more
     stash.drop(end, count, done);
@@ -134,12 +134,12 @@ class alignas(64) central_side {
   /// `how.bad`, when `left` is spent, or when how.stray is full. Returns: how many are dealt with,
   /// one at least, the dropped one included. Requires: count != 0.
   [[nodiscard]] std::size_t put_into_slabs(const kind& of, void* const* blocks, std::size_t count,
-                                           sorted_blocks& how, work& left) noexcept {
+                                           sorted_blocks& how, step_budget& left) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = *of.shape;
     const bool keyed = of.pages->keys().are_in_use();
     const block_use<pages_type> uses = of.use();
-    work rest = left;
+    step_budget rest = left;
     std::size_t i = 0;
     std::size_t strays = 0;
     std::size_t signed_from = 0;  // those before have no signs any more
@@ -159,9 +159,9 @@ class alignas(64) central_side {
         how.stray[how.strays++] = blocks[i++];
         signed_from = i;  // its own go where it is sorted
         ++strays;
-        rest.spend<Space>(turn::stretch_sorted);
-        rest.spend<Space>(turn::block_sorted);
-        rest.spend<Space>(turn::slab_left);
+        rest.spend<Space>(step::stretch_sorted);
+        rest.spend<Space>(step::block_sorted);
+        rest.spend<Space>(step::slab_left);
         continue;
       }
       if (r == nullptr || r->side != number) [[unlikely]] {
@@ -170,16 +170,16 @@ class alignas(64) central_side {
       }
       const std::size_t put = put_stretch(
           *r, shape, base, blocks + i,
-          rest.turns_left(turn::block_sorted, std::min(count - i, stretch_blocks_max)), how.bad);
+          rest.steps_left(step::block_sorted, std::min(count - i, stretch_blocks_max)), how.bad);
       if (put == 0) [[unlikely]]
         break;
-      rest.spend<Space>(turn::stretch_sorted);
-      rest.spend<Space>(turn::block_sorted, put);
+      rest.spend<Space>(step::stretch_sorted);
+      rest.spend<Space>(step::block_sorted, put);
       i += put;
       if (r->free_blocks == shape.blocks && !slab_lists::is_in_purge(*r) &&
           !(how.keeps_slabs && of.may_keep_one_more())) [[unlikely]] {
         take_signs();
-        rest.spend<Space>(turn::slab_left);
+        rest.spend<Space>(step::slab_left);
         remove_slab(of, r);
         r = nullptr;
       } else {
@@ -217,7 +217,7 @@ class alignas(64) central_side {
 
   [[nodiscard]] std::size_t take_from_slabs(const kind& of, const central_side& other,
                                             taken_batch& to, batch_source last,
-                                            work& left) noexcept {
+                                            step_budget& left) noexcept {
     const slab_shape& shape = *of.shape;
     // Keys put blocks in memory.
     const std::size_t count =
@@ -236,8 +236,8 @@ class alignas(64) central_side {
       const std::uint32_t from = begin_word(*r, shape.words, to.start);
       const std::size_t some = take_blocks(*r, shape, base, end, count - got, from);
       got += some;
-      left.spend<Space>(turn::slab_taken_from);
-      left.spend<Space>(turn::word_passed, shape.words);
+      left.spend<Space>(step::slab_taken_from);
+      left.spend<Space>(step::word_passed, shape.words);
       if ((r->seen_free | r->absent) != 0)
         slabs.take_pages(
             *r, pages_from_to(shape, base, end[-1], end[-static_cast<std::ptrdiff_t>(some)]));
@@ -251,7 +251,7 @@ class alignas(64) central_side {
                               char*& steady) noexcept {
     run* r = of.pages->new_slab(of.size_class, *of.shape, g, number);
     if (r == nullptr) return nullptr;
-    note_turns<Space>(turn::slab_made, 1);
+    note_steps<Space>(step::slab_made, 1);
     if (slabs.count() + other.slabs.count() >= of.steady_slabs && r->absent != 0) {
       steady = of.pages->address_of(*r);
       r->absent = 0;

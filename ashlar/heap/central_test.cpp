@@ -49,7 +49,7 @@ struct fixture_with {
   /// Returns: the blocks in the order in which a cache would hand them out.
   std::vector<void*> take(std::size_t count, growth g = growth::allowed, unsigned side = 0) {
     std::vector<void*> out(count);
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     const std::size_t got =
         one.take(out.data() + count, count, g, all, batch_start::lowest_block, side);
     std::reverse(out.begin(), out.end());
@@ -57,16 +57,16 @@ struct fixture_with {
     return out;
   }
   void give(const std::vector<void*>& blocks, unsigned side = 0) {
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     for (std::size_t done = 0; done < blocks.size();)
       done += one.give(blocks.data() + done, blocks.size() - done, "free", all, side);
   }
   void settle() {
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     one.settle(all);
   }
   void settle_unused() {
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     EXPECT_TRUE(one.settle_unused(all));
   }
   /// The invariant of central.hpp, with what the test holds as the blocks that are out.
@@ -183,7 +183,7 @@ TEST(Central, ServesAscendingAddressesFromOneSlab) {
 }
 
 TEST(Central, BatchesLeaveTheStashAsTheyCame) {
-  work all = work::without_end();
+  step_budget all = step_budget::without_end();
   fixture f(6, 100);
   std::vector<void*> blocks = f.take(90);
   std::mt19937_64 random(1);
@@ -662,10 +662,10 @@ TEST(Central, ABatchIsShortWhenItsBlocksAreOfManySlabsAndTheWorkIsSpent) {
   full_slabs f(20, 0);
   f.give(f.one_of_each);
   std::vector<void*> out(20);
-  work little(1);
+  step_budget little(1);
   EXPECT_EQ(f.one.take(out.data() + 20, 20, growth::refused, little), 1u);
   EXPECT_FALSE(little.is_left());
-  work more(5 * price_of(turn::slab_taken_from));
+  step_budget more(5 * cost_of(step::slab_taken_from));
   const std::size_t got = f.one.take(out.data() + 19, 19, growth::refused, more);
   EXPECT_GE(got, 2u);
   EXPECT_LE(got, 5u);
@@ -674,11 +674,11 @@ TEST(Central, ABatchIsShortWhenItsBlocksAreOfManySlabsAndTheWorkIsSpent) {
 
 TEST(Central, BlocksThatComeBackAreTakenUntilTheWorkIsSpentOneAtLeast) {
   full_slabs f(20, 4);
-  work little(1);
+  step_budget little(1);
   EXPECT_EQ(f.one.give(f.one_of_each.data(), 20, "free", little), 5u) << "the stash costs nothing";
   EXPECT_EQ(f.one.give(f.one_of_each.data() + 5, 15, "free", little), 1u);
   EXPECT_EQ(f.one.give_to_slabs(f.one_of_each.data() + 6, 14, "free", little), 1u);
-  work more(5 * price_of(turn::stretch_sorted));
+  step_budget more(5 * cost_of(step::stretch_sorted));
   const std::size_t done = f.one.give(f.one_of_each.data() + 7, 13, "free", more);
   EXPECT_GE(done, 2u);
   EXPECT_LE(done, 5u);
@@ -693,7 +693,7 @@ TEST(Central, SortingGoesOnWhereTheWorkWasSpent) {
     std::size_t calls = 0;
     for (bool done = false; !done; ++calls) {
       const std::size_t before = f.one.stashed();
-      work little(1);
+      step_budget little(1);
       if (unused)
         done = f.one.settle_unused(little);
       else
@@ -712,7 +712,7 @@ TEST(Central, SortingGoesOnWhereTheWorkWasSpent) {
 fixture* faulty = nullptr;
 extern "C" void allocate_and_leave(int) {
   void* out[4];
-  work all = work::without_end();
+  step_budget all = step_budget::without_end();
   const bool served =
       faulty->one.take(out + 4, 4, growth::allowed, all) != 0 &&
       faulty->heap->new_slab(9, standard_classes.shapes[9], growth::allowed) != nullptr;

@@ -29,7 +29,7 @@
 
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/thread_cache.hpp>
-#include <ashlar/pages/work_bound.hpp>
+#include <ashlar/pages/step_budget.hpp>
 
 namespace ashlar {
 
@@ -59,18 +59,18 @@ struct heap_bounds {
 
   /// Blocks that a stack holds. A batch is half of it.
   std::uint16_t stack_blocks_max = detail::cached_blocks_max;
-  /// What a miss may spend on sorting, looking and giving back (work_bound.hpp). Instructions.
-  std::size_t work_a_call = 11'000;
+  /// What a miss may spend on sorting, looking and giving back (step_budget.hpp). Instructions.
+  std::size_t instructions_a_call = 11'000;
 
   /// Returns: instructions that a malloc or a free takes at most beside system calls, waiting for
   /// locks and, in a realloc or calloc, copying and clearing. x86-64, gcc. docs/latency.md says
   /// what it covers.
   [[nodiscard]] constexpr std::size_t most_instructions() const noexcept {
     // A miss, in a heap with one range; a slab that it makes; stacks that move; stashes and stacks
-    // that are summed up before growth; what the call may spend; the last turn of that.
-    return 1'750 + detail::price_of(detail::turn::slab_made) + 2 * std::size_t{stack_blocks_max} +
-           (sums_before_growth() ? class_count * std::size_t{20} : 0) + work_a_call +
-           detail::dearest_turn;
+    // that are summed up before growth; what the call may spend; the last step of that.
+    return 1'750 + detail::cost_of(detail::step::slab_made) + 2 * std::size_t{stack_blocks_max} +
+           (sums_before_growth() ? class_count * std::size_t{20} : 0) + instructions_a_call +
+           detail::dearest_step;
   }
   [[nodiscard]] constexpr bool sums_before_growth() const noexcept {
     return settle_bytes_min != SIZE_MAX;
@@ -98,7 +98,7 @@ struct heap_bounds {
     b.stack_blocks_max = 32;
     b.settle_bytes_min = SIZE_MAX;
     b.steady_slabs = SIZE_MAX;
-    b.work_a_call = 800;
+    b.instructions_a_call = 800;
     return b;
   }
 

@@ -293,7 +293,7 @@ TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
 class heap_in_a_look : public hollow_heap {
  public:
   explicit heap_in_a_look(std::size_t n)
-      : hollow_heap(64, 2 * mebibyte, heap_bounds{.work_a_call = 1000}) {
+      : hollow_heap(64, 2 * mebibyte, heap_bounds{.instructions_a_call = 1000}) {
     if (n != 1) keep_one_in(n);
     heap.space().set_clock(delay);
     miss(2000);
@@ -513,7 +513,8 @@ TEST_F(HollowSlabsWithPages, ManyAreLookedAtPieceByPiece) {
 
 // A call that may do little looks at a part of a slab, and the next calls at the rest.
 TEST_F(HollowSlabsWithPages, OneIsLookedAtInParts) {
-  const auto h = std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.work_a_call = 500});
+  const auto h =
+      std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.instructions_a_call = 500});
   h->keep_one_in(64);
   h->heap.trim();
   h->fill_again();
@@ -530,7 +531,8 @@ TEST_F(HollowSlabsWithPages, OneIsLookedAtInParts) {
 TEST_F(HollowSlabsWithPages, TrimBeginsAnewWhereALookHasStopped) {
   std::size_t least = SIZE_MAX;
   for (int misses = 0; misses <= 200; ++misses) {
-    const auto h = std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.work_a_call = 500});
+    const auto h =
+        std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.instructions_a_call = 500});
     h->keep_one_in(64);
     h->heap.space().set_clock(delay);
     bool zeroed = false;

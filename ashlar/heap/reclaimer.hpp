@@ -28,7 +28,7 @@
 // peak keeps them: a page that leaves too early costs a page fault. The figures are measured
 // (docs/decisions/0005-how-idle-memory-goes-back.md).
 //
-// Law: a miss spends its budget (work_bound.hpp) and no more; the next misses go on, one thread at
+// Law: a miss spends its budget (step_budget.hpp) and no more; the next misses go on, one thread at
 // a time, but all may sort. All that looks into slabs shares one cursor, which goes round. A miss
 // that has the heap grow while sorting is under way takes no more bytes than it has sorted.
 // Thread-safety: any caller at any time.
@@ -50,8 +50,8 @@
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/pages/page_heap.hpp>
 #include <ashlar/pages/run.hpp>
+#include <ashlar/pages/step_budget.hpp>
 #include <ashlar/pages/unlock_guard.hpp>
-#include <ashlar/pages/work_bound.hpp>
 
 namespace ashlar {
 
@@ -89,7 +89,7 @@ class reclaimer {
   /// Effects: if it is time, does what is due until `left` is spent. Called by the misses of
   /// `cache` (may be null), with no lock held: a heap that is not used gives nothing back.
   template <class Clock>
-  void after_miss(Clock& clock, const void* cache, work& left) noexcept {
+  void after_miss(Clock& clock, const void* cache, step_budget& left) noexcept {
     const std::int64_t delay = pages_.delay_ms();
     if (delay < 0) return static_cast<void>(sort_back(left));
     if (const std::uint64_t now = clock.now_ms(); now >= next_ms_.load(relaxed)) [[unlikely]]
@@ -114,7 +114,8 @@ class reclaimer {
   /// `cached` (no_cache), goes back to its slabs: now until `left` is spent, then in later misses.
   /// O(classes + blocks). Returns: bytes to take now: what went back, if there is more to do.
   template <class Cached>
-  ASHLAR_MISS std::size_t before_growth(Cached cached, std::size_t pages, work& left) noexcept {
+  ASHLAR_MISS std::size_t before_growth(Cached cached, std::size_t pages,
+                                        step_budget& left) noexcept {
     if (!bounds_.sums_before_growth()) return SIZE_MAX;
     if (is_sorting()) {
       paid_pages_.fetch_add(pages, relaxed);
@@ -153,7 +154,7 @@ class reclaimer {
     {
       const std::lock_guard guard(mutex_);
       cursor_ = begun_ = {};
-      work endless = work::without_end();
+      step_budget endless = step_budget::without_end();
       while (look_at_slabs(all, SIZE_MAX, endless)) {
       }
     }
@@ -165,7 +166,7 @@ class reclaimer {
   /// come to its end.
   bool step(reclaim_progress& look) noexcept {
     const std::lock_guard guard(mutex_);
-    work left(work_a_step);
+    step_budget left(instructions_a_step);
     return go_on_with(look, left);
   }
 
@@ -189,7 +190,7 @@ class reclaimer {
 
  private:
   /// What a step of another thread does at most: a miss does not wait for its locks for long.
-  static constexpr std::size_t work_a_step = 32'000;
+  static constexpr std::size_t instructions_a_step = 32'000;
 
   /// Idleness. Rounds through all slabs once idle memory has grown: one sees which blocks nobody
   /// used, one sorts them, one gives pages back, one is for blocks freed meanwhile. Growth by less
@@ -222,7 +223,7 @@ class reclaimer {
   /// Effects: goes on with what is under way, and begins what is due, until `left` is spent. One
   /// thread does this at a time; others sort only. Requires: delay_ms >= 0.
   ASHLAR_MISS void go_on(std::uint64_t now_ms, std::int64_t delay_ms, const void* cache,
-                         work& left) noexcept {
+                         step_budget& left) noexcept {
     sort_back(left);
     if (mutex_.try_lock()) {
       const std::lock_guard guard(mutex_, std::adopt_lock);
@@ -244,7 +245,7 @@ class reclaimer {
   /// Effects: goes on with the look of misses, or begins one if it is due; the next one is half a
   /// delay later. Returns: whether there is more to do.
   bool give_back_old(std::uint64_t now_ms, std::int64_t delay_ms, const void* cache,
-                     work& left) noexcept {
+                     step_budget& left) noexcept {
     if (!looks_ && now_ms >= due_ms_.load(relaxed)) {
       looks_ = true;
       of_misses_ = {};
@@ -273,17 +274,17 @@ class reclaimer {
     draining_rounds_ = draining_rounds;
   }
 
-  /// Effects: as `step`, until `left` is spent, one turn at least. The lock is open while blocks
+  /// Effects: as `reclaimer::step`, until `left` is spent, one step at least. The lock is open while blocks
   /// are sorted back: a fault that is found there may run code of the program.
-  ASHLAR_MISS bool go_on_with(reclaim_progress& look, work& left) noexcept {
+  ASHLAR_MISS bool go_on_with(reclaim_progress& look, step_budget& left) noexcept {
     for (; look.next_class < classes::count(); ++look.next_class) {
       if (!left.is_left()) return true;
       auto& c = centrals_[static_cast<class_index>(look.next_class)];
-      left.spend<space_type>(turn::class_passed);
+      left.spend<space_type>(step::class_passed);
       if (!c.has_resting()) continue;
       const unlock_guard open(mutex_);
       if (look.at_once) {
-        work all = work::without_end();
+        step_budget all = step_budget::without_end();
         c.settle(all);
       } else if (!c.settle_unused(left)) {
         return true;
@@ -304,7 +305,7 @@ class reclaimer {
 
   /// Effects: gives back free pages of the next slabs, until `look` has seen `most` or the last
   /// one, or `left` is spent. Returns: whether there is more to do.
-  bool look_at_slabs(reclaim_progress& look, std::size_t most, work& left) noexcept {
+  bool look_at_slabs(reclaim_progress& look, std::size_t most, step_budget& left) noexcept {
     while (look.slabs < most && !pages_.is_sealed()) {
       if (!left.is_left()) return true;
       const slab_place place = next_slab(left);
@@ -324,7 +325,7 @@ class reclaimer {
 
   /// Returns: the slab at the cursor; behind the last one, a place for which is_end, and the first
   /// one is next. A place of class 0 where `left` is spent before.
-  [[nodiscard]] slab_place next_slab(work& left) noexcept {
+  [[nodiscard]] slab_place next_slab(step_budget& left) noexcept {
     const slab_place place = pages_.next_slab(cursor_, left);
     cursor_ = place.is_end() ? slab_place{} : place;
     if (place.is_end() || (place.size_class != 0 && place != begun_)) {
@@ -341,11 +342,11 @@ class reclaimer {
   /// Effects: as central::give_back_free_pages for as many pages of the slab at the cursor as
   /// `left` pays for, one at least. The cursor passes the slab when all were seen. Returns: the
   /// bytes.
-  std::size_t give_back_pages(slab_place place, bool at_once, work& left) noexcept {
+  std::size_t give_back_pages(slab_place place, bool at_once, step_budget& left) noexcept {
     const std::uint32_t pages = classes::shape(place.size_class).pages;
-    left.spend<space_type>(turn::slab_looked_at);
-    const std::size_t some = left.turns_left(turn::page_looked_at, pages - seen_pages_);
-    left.spend<space_type>(turn::page_looked_at, some);
+    left.spend<space_type>(step::slab_looked_at);
+    const std::size_t some = left.steps_left(step::page_looked_at, pages - seen_pages_);
+    left.spend<space_type>(step::page_looked_at, some);
     const slab_part part{seen_pages_, seen_pages_ + static_cast<std::uint32_t>(some)};
     seen_pages_ = part.end;
     if (part.end == pages) pass(place);
@@ -380,13 +381,13 @@ class reclaimer {
 
   /// Effects: goes on to sort stashes back, if that is under way, until `left` is spent. Several
   /// threads may, each with what the others have left. Returns: the bytes that went back to slabs.
-  std::size_t sort_back(work& left) noexcept {
+  std::size_t sort_back(step_budget& left) noexcept {
     std::size_t c = next_sorted_.load(relaxed), bytes = 0;
     if (c == 0) return 0;
     // What others sort back at the same time may be counted once only: then a little more is.
     std::size_t rest = to_sort_.load(relaxed);
     for (; c < classes::count() && rest != 0 && left.is_left(); ++c) {
-      left.spend<space_type>(turn::class_passed);
+      left.spend<space_type>(step::class_passed);
       auto& central = centrals_[static_cast<class_index>(c)];
       if (!central.has_resting()) continue;
       const resting_blocks sorted = central.settle(left, rest);
@@ -408,7 +409,7 @@ class reclaimer {
 
   /// Effects: goes on with what growth has begun, or begins it, until `left` is spent. Returns:
   /// whether there is more to do.
-  bool give_back_for_growth(work& left) noexcept {
+  bool give_back_for_growth(step_budget& left) noexcept {
     if (pages_.is_sealed()) {
       stepped_pages_.store(pages_.grown_pages(), relaxed);
       return false;
@@ -424,12 +425,12 @@ class reclaimer {
 
   /// Effects: sums up what is idle in slabs, class by class, and which classes' pages are to leave.
   /// At the end, if enough is idle and no step found more in memory, the growth has paid for it.
-  void sum_up_idle(work& left) noexcept {
+  void sum_up_idle(step_budget& left) noexcept {
     for (; next_summed_ < classes::count(); ++next_summed_) {
       if (!left.is_left()) return;
       const auto c = static_cast<class_index>(next_summed_);
       if (!may_be_hollow(classes::shape(c))) continue;
-      left.spend<space_type>(turn::class_summed);
+      left.spend<space_type>(step::class_summed);
       const slab_bytes of_class = centrals_[c].bytes_of_slabs();
       const std::uint64_t taken = of_class.taken - std::exchange(taken_before_[c], of_class.taken);
       idle_ += of_class.idle;
@@ -452,7 +453,7 @@ class reclaimer {
 
   /// Effects: goes on round the slabs and gives back free pages of the classes that are to leave,
   /// as far as growth has paid for it.
-  void give_back_idle(work& left) noexcept {
+  void give_back_idle(step_budget& left) noexcept {
     while (paid_ != 0 && leaving_ != 0 && left.is_left()) {
       const slab_place place = next_slab(left);
       if (place.is_end() && ++rounds_ == 2) paid_ = 0;

@@ -26,11 +26,11 @@ struct reclaimer_of_a_heap {
   void set_delay(std::int64_t ms) { pages.set_policy({.delay_ms = ms, .keep_bytes = 0}); }
   /// Returns: whether a miss at time `ms` looked, which may do so much.
   bool miss(std::uint64_t ms, std::size_t instructions = 1'000'000) {
-    work left(instructions);
+    step_budget left(instructions);
     clock_at clock{ms};
     r.after_miss(clock, nullptr, left);
-    const std::size_t turns = instructions / price_of(turn::class_passed);
-    return left.turns_left(turn::class_passed, turns) != turns;  // it has spent some of it
+    const std::size_t turns = instructions / cost_of(step::class_passed);
+    return left.steps_left(step::class_passed, turns) != turns;  // it has spent some of it
   }
   /// Returns: whether blocks are sorted back before growth by `pages`, while `all` rests in a
   /// cache.
@@ -38,13 +38,13 @@ struct reclaimer_of_a_heap {
              std::size_t instructions = 1'000'000) {
     struct cache {
       [[nodiscard]] resting_blocks resting() const { return all; }
-      std::size_t give_resting(std::uint32_t, work&) const { return asked = true, 0; }
+      std::size_t give_resting(std::uint32_t, step_budget&) const { return asked = true, 0; }
       [[nodiscard]] bool gives_more(std::uint32_t) const { return false; }
       const resting_blocks& all;
       bool& asked;
     };
     bool asked = false;
-    work left(instructions);
+    step_budget left(instructions);
     r.before_growth(cache{all_that_rests, asked}, pages_more, left);
     return asked;
   }
@@ -158,7 +158,7 @@ TEST_F(Reclaimer, AnOwnerThatEndsPaysWithWhatItMoved) {
   auto& central = h_->all[standard::class_for(64, 1)];
   constexpr std::size_t count = much / 64;
   std::vector<void*> blocks(count);
-  work all = work::without_end();
+  step_budget all = step_budget::without_end();
   for (std::size_t got = 0; got < count;)
     got += central.take(blocks.data() + count - got, count - got, growth::allowed, all);
   ASSERT_EQ(central.give(blocks.data(), count, "free", all), count);

@@ -115,7 +115,7 @@ class shared_heap {
     const std::size_t pages = divide_up(size, page_size);
     const std::size_t before = from->pages;
     if (pages < before) return nullptr;
-    work left = work_of_a_call();
+    step_budget left = budget_of_call();
     if (before >= remap_pages_min) {
       if (run* to = pages_.move_large(from, pages); to != nullptr) {
         held_.note_large(before, pages);
@@ -296,13 +296,13 @@ class shared_heap {
   /// still spend. Returns: how many; 0 when memory is out. Requires: started.
   template <class Cached>
   [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, Cached cached,
-                                 work& left, batch_start start) noexcept {
+                                 step_budget& left, batch_start start) noexcept {
     const unsigned side = cached.side();
     std::size_t got = centrals_[c].take(out, count, growth::refused, left, start, side);
-    left.spend<space_type>(turn::block_taken, got);
+    left.spend<space_type>(step::block_taken, got);
     if (got == 0) {
       const std::size_t bytes = reclaimer_.before_growth(cached, classes::shape(c).pages, left);
-      count = left.turns_left(turn::block_taken,
+      count = left.steps_left(step::block_taken,
                               std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count));
       got = centrals_[c].take(out, count, growth::allowed, left, batch_start::lowest_block, side);
       if (got == 0) {
@@ -310,7 +310,7 @@ class shared_heap {
         got = centrals_[c].take(out, count, growth::allowed, left, batch_start::lowest_block, side);
       }
       if (got == 0) return 0;
-      left.spend<space_type>(turn::block_taken, got);
+      left.spend<space_type>(step::block_taken, got);
       reclaimer_.after_growth();
     }
     held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));
@@ -321,7 +321,7 @@ class shared_heap {
   /// spent. Ends in a fault naming `call` for an address that is no block in use, at once or when
   /// it is sorted back. Returns: how many.
   [[nodiscard]] std::size_t give(class_index c, void* const* blocks, std::size_t count,
-                                 const char* call, work& left,
+                                 const char* call, step_budget& left,
                                  resting_place to = resting_place::stash,
                                  unsigned side = 0) noexcept {
     const std::size_t done = to == resting_place::stash
@@ -343,7 +343,7 @@ class shared_heap {
     const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
     run* r = pages_.new_large(pages, align_pages, growth::refused);
     if (r == nullptr) {
-      work left = work_of_a_call();
+      step_budget left = budget_of_call();
       reclaimer_.before_growth(no_cache{}, pages, left);  // a cache's few pages would not help
       r = pages_.new_large(pages, align_pages, growth::allowed);
       if (r == nullptr) {
@@ -363,7 +363,7 @@ class shared_heap {
     const std::size_t bytes = pages_.delete_large(block);
     if (bytes == 0) return fail(block, call);
     held_.note_large(bytes >> page_shift, 0);
-    work left = work_of_a_call();
+    step_budget left = budget_of_call();
     maintain(left);
   }
 
@@ -387,11 +387,13 @@ class shared_heap {
   }
 
   /// Returns: what one call may spend.
-  [[nodiscard]] work work_of_a_call() const noexcept { return work(bounds_.work_a_call); }
+  [[nodiscard]] step_budget budget_of_call() const noexcept {
+    return step_budget(bounds_.instructions_a_call);
+  }
 
   /// As those of the reclaimer.
   [[nodiscard]] bool drains(const void* cache) const noexcept { return reclaimer_.drains(cache); }
-  void maintain(work& left, const void* cache = nullptr) noexcept {
+  void maintain(step_budget& left, const void* cache = nullptr) noexcept {
     reclaimer_.after_miss(space_, cache, left);
   }
   void note_end(std::size_t moved_blocks) noexcept { reclaimer_.at_end(moved_blocks); }

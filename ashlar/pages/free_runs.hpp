@@ -25,7 +25,7 @@
 #include <ashlar/pages/range_set.hpp>
 #include <ashlar/pages/run.hpp>
 #include <ashlar/pages/sealable.hpp>
-#include <ashlar/pages/work_bound.hpp>
+#include <ashlar/pages/step_budget.hpp>
 
 namespace ashlar::detail {
 
@@ -194,7 +194,7 @@ class free_runs {
     headrooms_.visit_from(0, [this, &most](run* headroom) {
       headrooms_.remove(headroom);
       make_clean(headroom);
-      note_turns<Space>(turn::run_passed, 1);
+      note_steps<Space>(step::run_passed, 1);
       return --most != 0;
     });
     return take_from(clean_, length);

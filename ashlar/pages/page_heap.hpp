@@ -217,12 +217,12 @@ class page_heap : public large_blocks<Space, Mutex> {
   }
 
   /// As run_store::next_slab.
-  [[nodiscard]] slab_place next_slab(slab_place from, work& left) noexcept {
+  [[nodiscard]] slab_place next_slab(slab_place from, step_budget& left) noexcept {
     const std::lock_guard guard(mutex_);
     return runs_.next_slab(from, left);
   }
   [[nodiscard]] slab_place next_slab(slab_place from) noexcept {
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     return next_slab(from, all);
   }
   /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none.

@@ -130,7 +130,7 @@ TEST_F(PageHeap, APurgeGoesOnWhereTheWorkWasSpent) {
   unsigned bin = 0, calls = 0;
   while (bin != m_.heap().dirty_bins_end) {
     const std::uint64_t before = m_.heap().stats().given_back_bytes;
-    work little(1);
+    step_budget little(1);
     m_.heap().purge_aged(bin, false, little);
     EXPECT_LE(m_.heap().stats().given_back_bytes - before, 16 * page_size);
     ASSERT_LT(++calls, 100u);
@@ -154,7 +154,7 @@ TEST_F(PageHeap, APurgeGoesPastManyYoungRuns) {
   space_.set_clock(1'300);
   unsigned bin = 0, calls = 0;
   while (bin != m_.heap().dirty_bins_end) {
-    work little(1);
+    step_budget little(1);
     m_.heap().purge_aged(bin, false, little);
     ASSERT_LT(++calls, 20u);
   }
@@ -167,7 +167,7 @@ TEST_F(PageHeap, TheNextSlabIsLookedForUntilTheWorkIsSpent) {
   slab_place at;
   unsigned calls = 0;
   for (; at.size_class == 0; ++calls) {
-    work little(1);
+    step_budget little(1);
     at = m_.heap().next_slab(at, little);
     ASSERT_FALSE(at.is_end());
   }

@@ -102,7 +102,7 @@ class page_supply {
   /// held by a thread that waits for this one.
   std::size_t purge_all() noexcept {
     unsigned bin = 0;
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     return purge(INT64_MAX, 0, bin, all);
   }
 
@@ -110,12 +110,12 @@ class page_supply {
   /// the bytes to keep. Nothing when the policy says never. Returns: the bytes.
   std::size_t purge_aged(bool any_age = false) noexcept {
     unsigned bin = 0;
-    work all = work::without_end();
+    step_budget all = step_budget::without_end();
     return purge_aged(bin, any_age, all);
   }
   /// As above, from bin `bin` on, where it goes on, until `left` is spent. It is dirty_bins_end
   /// when nothing is left that another call would give back.
-  std::size_t purge_aged(unsigned& bin, bool any_age, work& left) noexcept {
+  std::size_t purge_aged(unsigned& bin, bool any_age, step_budget& left) noexcept {
     const std::int64_t delay = delay_ms();
     if (delay < 0) {
       bin = dirty_bins_end;
@@ -388,7 +388,7 @@ class page_supply {
   /// is where to go on, else dirty_bins_end. The lock is open during each system call. Returns: the
   /// bytes.
   std::size_t purge(std::int64_t until_ms, std::size_t keep_bytes, unsigned& bin,
-                    work& left) noexcept {
+                    step_budget& left) noexcept {
     if (space_.is_sealed()) {
       bin = dirty_bins_end;
       return 0;
@@ -399,12 +399,12 @@ class page_supply {
     // First all that is old enough is taken out, so that nobody else takes it meanwhile.
     run* taken = nullptr;
     const unsigned stopped = runs_.each_dirty(bin, [&](run* r) {
-      left.spend<Space>(turn::run_passed);
+      left.spend<Space>(step::run_passed);
       const bool old =
           until_ms == INT64_MAX ||
           static_cast<std::int32_t>(static_cast<std::uint32_t>(until_ms) - r->dirty_since_ms) >= 0;
       if (old && ((runs_.dirty_pages() - r->pages) << page_shift) >= keep_bytes) {
-        left.spend<Space>(turn::run_purged);
+        left.spend<Space>(step::run_purged);
         runs_.take_out(r);
         r->kind = run_kind::purging;
         used_pages_ += r->pages;

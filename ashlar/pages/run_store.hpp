@@ -30,7 +30,7 @@
 #include <ashlar/pages/page_range.hpp>
 #include <ashlar/pages/run.hpp>
 #include <ashlar/pages/sealable.hpp>
-#include <ashlar/pages/work_bound.hpp>
+#include <ashlar/pages/step_budget.hpp>
 
 namespace ashlar::detail {
 
@@ -157,7 +157,7 @@ class run_store : public free_runs<Space> {
       const run* free = range.run_at(page);
       if (free == nullptr || bins_of(*free) == nullptr || runs++ == runs_behind_max) return {};
       if (free->kind == run_kind::closed) return {};  // the system did not open it
-      note_turns<Space>(turn::run_passed, 1);
+      note_steps<Space>(step::run_passed, 1);
       if (free->kind == run_kind::dirty) dirty += std::min<std::size_t>(free->pages, end - page);
       page += free->pages;
     }
@@ -193,13 +193,13 @@ class run_store : public free_runs<Space> {
   /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`. Where
   /// `left` is spent before, the place to go on from, of class 0. Behind the last slab, a place for
   /// which is_end.
-  [[nodiscard]] slab_place next_slab(slab_place from, work& left) noexcept {
+  [[nodiscard]] slab_place next_slab(slab_place from, step_budget& left) noexcept {
     from.size_class = 0;
     for (; from.range < ranges_.count(); ++from.range, from.page = 0) {
       const page_range& range = ranges_[from.range];
       while (from.page < range.top) {
         if (!left.is_left()) return from;
-        left.spend<Space>(turn::run_passed);
+        left.spend<Space>(step::run_passed);
         const run* r = range.run_at(from.page);
         const bool begins = r != nullptr && r->first == from.page;
         if (begins && r->kind == run_kind::slab) return {from.range, from.page, r->size_class};

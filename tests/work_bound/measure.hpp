@@ -223,14 +223,14 @@ class runner {
 // x86-64 Linux.
 namespace ashlar::stepped {
 
-/// The system's, with a clock that the test sets, and the turns of the last call.
+/// The system's, with a clock that the test sets, and the steps of the last call.
 struct space : os::system_space {
   static inline std::uint64_t clock_ms = 1;
-  static inline std::array<std::size_t, detail::turns_max> turns{};
+  static inline std::array<std::size_t, detail::step_kinds> steps{};
 
   [[nodiscard]] static std::uint64_t now_ms() noexcept { return clock_ms; }
-  static void note_turns(detail::turn t, std::size_t n) noexcept {
-    turns[static_cast<std::size_t>(t)] += n;
+  static void note_steps(detail::step t, std::size_t n) noexcept {
+    steps[static_cast<std::size_t>(t)] += n;
   }
 };
 struct config {
@@ -239,10 +239,10 @@ struct config {
 };
 using heap = basic_heap<config>;
 
-/// As test::instructions_of, with the turns of the call.
+/// As test::instructions_of, with the steps of the call.
 template <class Call>
 std::uint64_t instructions_of(Call call) {
-  space::turns = {};
+  space::steps = {};
   return test::instructions_of(call);
 }
 
@@ -250,24 +250,24 @@ std::uint64_t instructions_of(Call call) {
 
 namespace ashlar::work_bound {
 
-using turns = std::array<std::size_t, detail::turns_max>;
+using steps = std::array<std::size_t, detail::step_kinds>;
 
-/// Returns: what these turns cost, by their prices.
-inline std::size_t price_of(const turns& t) {
+/// Returns: what these steps cost.
+inline std::size_t cost_of(const steps& t) {
   std::size_t sum = 0;
   for (std::size_t i = 0; i < t.size(); ++i)
-    sum += t[i] * detail::price_of(static_cast<detail::turn>(i));
+    sum += t[i] * detail::cost_of(static_cast<detail::step>(i));
   return sum;
 }
 
 struct measured {
   std::size_t call = 0;  ///< its number in the program; 0: none
-  turns of_call{};
+  steps of_call{};
   std::uint64_t instructions = 0;
 };
 
 /// Effects: runs the program on a heap of its own, twice if the call is to be stepped through. Returns: the
-/// call for which score(turns) is most.
+/// call for which score(steps) is most.
 template <class Score>
 measured heaviest(const program& p, const heap_bounds& bounds, Score score, bool steps = true) {
   measured found;
@@ -284,15 +284,15 @@ measured heaviest(const program& p, const heap_bounds& bounds, Score score, bool
         ++number;
         if (stepping && number == found.call) {
           found.instructions = stepped::instructions_of(call);
-          found.of_call = stepped::space::turns;
+          found.of_call = stepped::space::steps;
           return;
         }
-        stepped::space::turns = {};
+        stepped::space::steps = {};
         call();
-        if (const std::size_t s = score(stepped::space::turns); !stepping && s > best) {
+        if (const std::size_t s = score(stepped::space::steps); !stepping && s > best) {
           best = s;
           found.call = number;
-          found.of_call = stepped::space::turns;
+          found.of_call = stepped::space::steps;
         }
       });
     }

@@ -2,7 +2,7 @@
 //
 //   work_bound_search PROGRAMS SEED [low]    changes the best program so often, and prints what it found
 //
-// Turns are counted, by their prices; the best program's call is then stepped through. A line of what it
+// Steps are counted, by their costs; the best program's call is then stepped through. A line of what it
 // prints is a line of worst.txt.
 #include <cstdio>
 #include <cstdlib>
@@ -21,14 +21,14 @@ int main(int argc, char** argv) {
   std::size_t most = 0;
   for (unsigned long i = 0; i < programs; ++i) {
     const program next = random() % 8 == 0 ? random_program(random) : changed(best, random);
-    const std::size_t price = price_of(heaviest(next, bounds, price_of, false).of_call);
-    if (price < most || (price == most && next.size() > best.size())) continue;
-    most = price;
+    const std::size_t cost = cost_of(heaviest(next, bounds, cost_of, false).of_call);
+    if (cost < most || (cost == most && next.size() > best.size())) continue;
+    most = cost;
     best = next;
   }
-  const measured found = heaviest(best, bounds, price_of, true);
-  std::printf("%s# %llu instructions, turns of %zu:", text_of(best).c_str(),
-              static_cast<unsigned long long>(found.instructions), price_of(found.of_call));
+  const measured found = heaviest(best, bounds, cost_of, true);
+  std::printf("%s# %llu instructions, steps of %zu:", text_of(best).c_str(),
+              static_cast<unsigned long long>(found.instructions), cost_of(found.of_call));
   for (const std::size_t n : found.of_call) std::printf(" %zu", n);
   std::printf("; formula %zu\n", bounds.most_instructions());
 }

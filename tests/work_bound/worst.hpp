@@ -4,9 +4,9 @@
 namespace ashlar::work_bound {
 
 inline constexpr const char* worst_programs[] = {
-    // Found when all classes were summed up in one turn: 24,140 instructions.
+    // Found when all classes were summed up in one step: 24,140 instructions.
     "0 32 128 176 0; 0 8 4 16 0; 4 960 4096 256 0; 0 160 64 1 0; 0 80 128 8 0; 0 106496 128 1 0;",
-    // Found when the price of a batch was spent too late: 16,328 instructions, within the formula then.
+    // Found when the cost of a batch was spent too late: 16,328 instructions, within the formula then.
     "0 1280 256 16 1; 4 512 512 512 0; 0 8 8192 1024 0;",
     "0 224 4096 8 0; 0 2 8192 8 1;",
     "4 1 512 1024 1; 0 32768 4096 288 1;",

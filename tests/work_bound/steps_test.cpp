@@ -1,4 +1,4 @@
-// The turns of a call's loops, by their prices, stay within what it may spend.
+// The steps of a call's loops, by their costs, stay within what it may spend.
 #include <tests/support/test_headers.hpp>
 #include <tests/work_bound/measure.hpp>
 #include <tests/work_bound/worst.hpp>
@@ -7,23 +7,23 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::work_bound;
-using detail::turn;
+using detail::step;
 
 // docs/latency.md has these.
 static_assert(heap_bounds{}.most_instructions() == 17'691);
 static_assert(heap_bounds::low_latency().most_instructions() == 4'751);
 
-/// What a call may spend, the turn that it is in then, and a slab that is made and gives it a block all the
+/// What a call may spend, the step that it is in then, and a slab that is made and gives it a block all the
 /// same.
-std::size_t most_price(const heap_bounds& bounds) {
-  return bounds.work_a_call + detail::price_of(turn::slab_made) + detail::dearest_turn +
-         detail::price_of(turn::slab_taken_from) + detail::price_of(turn::block_taken) +
-         detail::slab_words_max * detail::price_of(turn::word_passed);
+std::size_t most_cost(const heap_bounds& bounds) {
+  return bounds.instructions_a_call + detail::cost_of(step::slab_made) + detail::dearest_step +
+         detail::cost_of(step::slab_taken_from) + detail::cost_of(step::block_taken) +
+         detail::slab_words_max * detail::cost_of(step::word_passed);
 }
 
 void expect_bounded(const program& p, const heap_bounds& bounds) {
-  const measured m = heaviest(p, bounds, work_bound::price_of, false);
-  EXPECT_LE(work_bound::price_of(m.of_call), most_price(bounds)) << text_of(p) << "call " << m.call;
+  const measured m = heaviest(p, bounds, work_bound::cost_of, false);
+  EXPECT_LE(work_bound::cost_of(m.of_call), most_cost(bounds)) << text_of(p) << "call " << m.call;
 }
 
 /// As expect_bounded, with the default bounds, those for low latency, and small stashes, so that more is sorted back.
@@ -48,11 +48,11 @@ TEST(WorkBound, HoldsForProgramsByChance) {
 // Else the checks above show nothing.
 TEST(WorkBound, IsExceededWhereACallMaySpendMore) {
   heap_bounds more;
-  more.work_a_call = 1'000'000;
+  more.instructions_a_call = 1'000'000;
   std::size_t exceeded = 0;
   for (const char* text : worst_programs) {
-    const measured m = heaviest(program_of(text), more, work_bound::price_of, false);
-    exceeded += work_bound::price_of(m.of_call) > most_price(heap_bounds{}) ? 1 : 0;
+    const measured m = heaviest(program_of(text), more, work_bound::cost_of, false);
+    exceeded += work_bound::cost_of(m.of_call) > most_cost(heap_bounds{}) ? 1 : 0;
   }
   EXPECT_GE(exceeded, 2u);
 }
