@@ -295,7 +295,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   static constexpr std::uint8_t handed_over_max = 32;
 
   /// Effects: closes stacks of the cache that rest, until it may have room for `more` bytes within
-  /// `share`. It goes round, and looks at `looks` stacks at most: what is used since the last look
+  /// `share`. It goes round, and looks at `looks` stacks at most: what is used since the last time
   /// stays. Twice round closes all. Returns: whether there is so much room. Requires: the caller is
   /// done with all stacks but `kept`.
   bool make_room(cache& own, class_index kept, std::size_t more, std::size_t share,
@@ -460,7 +460,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       }
   }
 
-  /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look
+  /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a scan
   /// at it since: its owner does not use it, or uses it little.
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
     return own.count(c) == own.published[c].load(std::memory_order_relaxed);

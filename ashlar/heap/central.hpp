@@ -192,7 +192,7 @@ class central {
   }
 
   /// Effects: gives back the pages of `some` of the slab at `place` that are free, and were so at
-  /// the last look (unless `at_once`). Nothing if there is no slab of this class any more. Returns:
+  /// the last scan (unless `at_once`). Nothing if there is no slab of this class any more. Returns:
   /// the bytes. Requires: one thread at a time does this; `some` is not empty. No lock is held
   /// during the system calls.
   ASHLAR_MISS std::size_t give_back_free_pages(slab_place place, slab_part some,

@@ -54,8 +54,8 @@ struct heap_bounds {
   /// A block that was freed last stays out of its slab, so that a second free of it is told as one:
   /// no cache drains, and none leaves blocks of other threads to their slabs.
   bool freed_blocks_rest = false;
-  /// Slabs whose pages one look looks at: half a GiB of them. The next look goes on there.
-  std::size_t slabs_a_look = 8192;
+  /// Slabs whose pages one scan looks at: half a GiB of them. The next scan goes on there.
+  std::size_t slabs_a_scan = 8192;
 
   /// Blocks that a stack holds. A batch is half of it.
   std::uint16_t stack_blocks_max = detail::cached_blocks_max;
@@ -92,7 +92,7 @@ struct heap_bounds {
   }
 
   /// Returns: bounds for calls that do little each: small batches, little work, stashes that wait
-  /// for a look, and no slab put into memory at once. The heap takes more memory and more misses.
+  /// for a scan, and no slab put into memory at once. The heap takes more memory and more misses.
   [[nodiscard]] static constexpr heap_bounds low_latency() noexcept {
     heap_bounds b;
     b.stack_blocks_max = 32;

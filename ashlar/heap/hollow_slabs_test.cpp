@@ -196,13 +196,13 @@ TEST_F(HollowSlabsWithPages, ALookGoesInSteps) {
       64 * page_size * standard_classes.shapes[test_heap::classes::of_size(64)].pages;
   const auto look_at = [&](std::uint64_t ms) {
     h->heap.space().set_clock(ms);
-    reclaim_progress look;
+    reclaim_progress scan;
     std::size_t steps = 0;
-    for (std::size_t before = 0; h->heap.reclaim_step(look); ++steps, before = look.bytes)
-      EXPECT_LE(look.bytes - before, step_bytes_max) << "the free pages of 64 slabs";
-    EXPECT_TRUE(look.saw_last_slab);
+    for (std::size_t before = 0; h->heap.reclaim_step(scan); ++steps, before = scan.bytes)
+      EXPECT_LE(scan.bytes - before, step_bytes_max) << "the free pages of 64 slabs";
+    EXPECT_TRUE(scan.saw_last_slab);
     EXPECT_GT(steps, full / step_bytes_max);
-    return look.bytes;
+    return scan.bytes;
   };
   // What the stash held is sorted back by the second look, and leaves at the second one from then
   // on.
@@ -222,11 +222,11 @@ TEST_F(HollowSlabsWithPages, ALookAtOnceWaitsForNothing) {
   bool zeroed = false;
   deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte / 2, 1, zeroed));
   ASSERT_EQ(h->resident(), full);
-  reclaim_progress look;
-  look.at_once = true;
-  while (h->heap.reclaim_step(look)) {
+  reclaim_progress scan;
+  scan.at_once = true;
+  while (h->heap.reclaim_step(scan)) {
   }
-  EXPECT_GE(look.bytes, mebibyte);
+  EXPECT_GE(scan.bytes, mebibyte);
   EXPECT_LT(h->resident(), full / 4);
   h->check();
 }
@@ -237,12 +237,12 @@ TEST(HollowSlabs, WhatIsToBeKeptStaysAtOnceToo) {
   h->keep_one_in(512);
   bool zeroed = false;
   deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte, 1, zeroed));
-  reclaim_progress look;
-  look.at_once = true;
-  while (h->heap.reclaim_step(look)) {
+  reclaim_progress scan;
+  scan.at_once = true;
+  while (h->heap.reclaim_step(scan)) {
   }
-  EXPECT_EQ(look.bytes, 0u);
-  EXPECT_TRUE(look.saw_last_slab) << "there is nothing to wait for";
+  EXPECT_EQ(scan.bytes, 0u);
+  EXPECT_TRUE(scan.saw_last_slab) << "there is nothing to wait for";
 }
 
 TEST_F(HollowSlabsWithPages, MissesLookUnlessAnotherDoes) {
@@ -494,7 +494,7 @@ TEST_F(HollowSlabsWithPages, ARefusedSystemCallKeepsThem) {
 // A look goes on where the last one ended, and begins anew after the last slab.
 TEST_F(HollowSlabsWithPages, ManyAreLookedAtPieceByPiece) {
   const auto h =
-      std::make_unique<hollow_heap>(1024, 16 * mebibyte, heap_bounds{.slabs_a_look = 100});
+      std::make_unique<hollow_heap>(1024, 16 * mebibyte, heap_bounds{.slabs_a_scan = 100});
   h->keep_one_in(64);
   h->heap.trim();
   h->fill_again();

@@ -18,11 +18,11 @@
 //   pressure         the thread, or a crossed   as by age, at once                    8,192 slabs
 //                    soft limit
 //
-// Without a look, pages leave when a large block is freed, cleared or copied (large_blocks.hpp),
+// Without a scan, pages leave when a large block is freed, cleared or copied (large_blocks.hpp),
 // and addresses at the end of a range are given up with them (free_runs.hpp).
 //
-// Where stashes go to slabs, empty slabs that rest leave, too. Age is counted in looks: what one
-// look finds unused goes at the next one. Sorting a scattered block back costs some 5 to 10 ns,
+// Where stashes go to slabs, empty slabs that rest leave, too. Age is counted in scans: what one
+// scan finds unused goes at the next one. Sorting a scattered block back costs some 5 to 10 ns,
 // the fault of a fresh page some 1.4 us: so growth pays for sorting. Growth beyond the peak gives
 // pages back at once, else the heap would hold old pages beside the new ones. A heap below its
 // peak keeps them: a page that leaves too early costs a page fault. The figures are measured
@@ -55,19 +55,19 @@
 
 namespace ashlar {
 
-/// How far a look at what can be given back has come (basic_heap::reclaim_step).
+/// How far a scan for what can be given back has come (basic_heap::reclaim_step).
 struct reclaim_progress {
   bool at_once = false;  ///< all that is free, however short a time: memory is needed elsewhere
   std::size_t next_class = 1;
   unsigned next_bin = 0;       ///< of free runs
   std::size_t slabs = 0;       ///< looked at
-  bool saw_last_slab = false;  ///< the next look begins at the first slab again
+  bool saw_last_slab = false;  ///< the next scan begins at the first slab again
   std::size_t bytes = 0;       ///< given back
 };
 
 namespace detail {
 
-/// Returns: milliseconds between two looks; negative when free pages never go back.
+/// Returns: milliseconds between two scans; negative when free pages never go back.
 [[nodiscard]] constexpr std::int64_t reclaim_interval_ms(std::int64_t delay_ms) noexcept {
   return delay_ms < 0 ? -1 : delay_ms / 2 + 1;
 }
@@ -104,7 +104,7 @@ class reclaimer {
   }
 
   /// Returns: whether the next calls of the owner of `cache` should be misses: it was the last to
-  /// go on with a look, most memory is idle, and more than when looks last saw to that.
+  /// go on with a scan, most memory is idle, and more than when scans last saw to that.
   [[nodiscard]] bool drains(const void* cache) const noexcept {
     return draining_.load(relaxed) == cache && misses_reclaim() && pages_.delay_ms() >= 0 &&
            !bounds_.freed_blocks_rest;
@@ -161,22 +161,22 @@ class reclaimer {
     return all.bytes + pages_.purge_all();
   }
 
-  /// Effects: the next step of a look: a class's stashes are sorted back, or some runs go back,
-  /// or the free pages of some slabs. No lock is held afterwards. Returns: false when `look` has
+  /// Effects: the next step of a scan: a class's stashes are sorted back, or some runs go back,
+  /// or the free pages of some slabs. No lock is held afterwards. Returns: false when `scan` has
   /// come to its end.
-  bool step(reclaim_progress& look) noexcept {
+  bool step(reclaim_progress& scan) noexcept {
     const std::lock_guard guard(mutex_);
     step_budget left(instructions_a_step);
-    return go_on_with(look, left);
+    return go_on_with(scan, left);
   }
 
-  /// Effects: misses look next at `ms`; at `never` not at all, since another thread does.
+  /// Effects: misses scan next at `ms`; at `never` not at all, since another thread does.
   void let_misses_reclaim(std::uint64_t ms) noexcept {
     due_ms_.store(ms, relaxed);
     stepped_pages_.store(pages_.grown_pages(), relaxed);
     next_ms_.store(ms, relaxed);
   }
-  /// Effects: the next miss looks, unless another thread does: there is a new delay.
+  /// Effects: the next miss scans, unless another thread does: there is a new delay.
   void forget_time() noexcept {
     if (misses_reclaim()) let_misses_reclaim(0);
   }
@@ -215,7 +215,7 @@ class reclaimer {
   static constexpr std::size_t look_cost = 4;
 
   [[nodiscard]] bool misses_reclaim() const noexcept { return next_ms_.load(relaxed) != never; }
-  /// Effects: the next miss comes by, whether or not it is time to look.
+  /// Effects: the next miss comes by, whether or not it is time to scan.
   void make_due() noexcept {
     if (misses_reclaim()) next_ms_.store(0, relaxed);
   }
@@ -234,7 +234,7 @@ class reclaimer {
       const bool ages = give_back_old(now_ms, delay_ms, cache, left);
       is_busy_ = false;
       const std::uint64_t next = grows || ages ? 0 : due_ms_.load(relaxed);
-      // Not where another thread has been told to look since.
+      // Not where another thread has been told to scan since.
       static_cast<void>(next_ms_.compare_exchange_strong(seen, next, relaxed));
     }
     if (is_sorting()) make_due();
@@ -242,7 +242,7 @@ class reclaimer {
 
   // ---- age and idleness: all below require that the lock is held ------------------------------
 
-  /// Effects: goes on with the look of misses, or begins one if it is due; the next one is half a
+  /// Effects: goes on with the scan of misses, or begins one if it is due; the next one is half a
   /// delay later. Returns: whether there is more to do.
   bool give_back_old(std::uint64_t now_ms, std::int64_t delay_ms, const void* cache,
                      step_budget& left) noexcept {
@@ -274,51 +274,51 @@ class reclaimer {
     draining_rounds_ = draining_rounds;
   }
 
-  /// Effects: as `reclaimer::step`, until `left` is spent, one step at least. The lock is open while blocks
-  /// are sorted back: a fault that is found there may run code of the program.
-  ASHLAR_MISS bool go_on_with(reclaim_progress& look, step_budget& left) noexcept {
-    for (; look.next_class < classes::count(); ++look.next_class) {
+  /// Effects: as `reclaimer::step`, until `left` is spent, one step at least. The lock is open
+  /// while blocks are sorted back: a fault that is found there may run code of the program.
+  ASHLAR_MISS bool go_on_with(reclaim_progress& scan, step_budget& left) noexcept {
+    for (; scan.next_class < classes::count(); ++scan.next_class) {
       if (!left.is_left()) return true;
-      auto& c = centrals_[static_cast<class_index>(look.next_class)];
+      auto& c = centrals_[static_cast<class_index>(scan.next_class)];
       left.spend<space_type>(step::class_passed);
       if (!c.has_resting()) continue;
       const unlock_guard open(mutex_);
-      if (look.at_once) {
+      if (scan.at_once) {
         step_budget all = step_budget::without_end();
         c.settle(all);
       } else if (!c.settle_unused(left)) {
         return true;
       }
-      ++look.next_class;
+      ++scan.next_class;
       return true;
     }
-    if (look.next_bin != pages_type::dirty_bins_end) {
-      look.bytes += pages_.purge_aged(look.next_bin, look.at_once, left);
+    if (scan.next_bin != pages_type::dirty_bins_end) {
+      scan.bytes += pages_.purge_aged(scan.next_bin, scan.at_once, left);
       return true;
     }
     if (pages_.is_sealed() || !pages_.has_more_than_kept()) {
-      look.saw_last_slab = true;
+      scan.saw_last_slab = true;
       return false;
     }
-    return look_at_slabs(look, bounds_.slabs_a_look, left);
+    return look_at_slabs(scan, bounds_.slabs_a_scan, left);
   }
 
-  /// Effects: gives back free pages of the next slabs, until `look` has seen `most` or the last
+  /// Effects: gives back free pages of the next slabs, until `scan` has seen `most` or the last
   /// one, or `left` is spent. Returns: whether there is more to do.
-  bool look_at_slabs(reclaim_progress& look, std::size_t most, step_budget& left) noexcept {
-    while (look.slabs < most && !pages_.is_sealed()) {
+  bool look_at_slabs(reclaim_progress& scan, std::size_t most, step_budget& left) noexcept {
+    while (scan.slabs < most && !pages_.is_sealed()) {
       if (!left.is_left()) return true;
       const slab_place place = next_slab(left);
       if (place.is_end()) {
-        look.saw_last_slab = true;
+        scan.saw_last_slab = true;
         break;
       }
       if (place.size_class == 0) continue;  // the work is spent
       if (may_be_hollow(classes::shape(place.size_class)))
-        look.bytes += give_back_pages(place, look.at_once, left);
+        scan.bytes += give_back_pages(place, scan.at_once, left);
       else
         pass(place);
-      if (seen_pages_ == 0) ++look.slabs;
+      if (seen_pages_ == 0) ++scan.slabs;
     }
     return false;
   }
@@ -484,7 +484,7 @@ class reclaimer {
 
   // Age and idleness.
   std::atomic<std::uint64_t> next_ms_{0};  ///< when a miss has to come by
-  std::atomic<std::uint64_t> due_ms_{0};   ///< when misses begin the next look
+  std::atomic<std::uint64_t> due_ms_{0};   ///< when misses begin the next scan
   reclaim_progress of_misses_;
   bool looks_ = false;                          ///< of_misses_ is under way
   std::atomic<const void*> draining_{nullptr};  ///< the cache whose next calls should be misses

@@ -232,19 +232,19 @@ class shared_heap {
     pages_.set_policy(policy);
     reclaimer_.forget_time();
   }
-  /// Returns: milliseconds between two looks; negative when free pages never go back.
+  /// Returns: milliseconds between two scans; negative when free pages never go back.
   [[nodiscard]] std::int64_t reclaim_interval_ms() const noexcept {
     return detail::reclaim_interval_ms(pages_.delay_ms());
   }
 
-  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given
-  /// back, or the free pages of some slabs. No lock is held afterwards. Returns: false when `look`
+  /// Effects: the next step of a scan: one class's stash is sorted back, or some runs are given
+  /// back, or the free pages of some slabs. No lock is held afterwards. Returns: false when `scan`
   /// has come to its end.
-  bool reclaim_step(reclaim_progress& look) noexcept {
-    return has_started() && reclaimer_.step(look);
+  bool reclaim_step(reclaim_progress& scan) noexcept {
+    return has_started() && reclaimer_.step(scan);
   }
 
-  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by
+  /// Effects: while it is on, misses do not scan for what can be given back: the caller does, by
   /// reclaim_step.
   void let_misses_reclaim(bool on) noexcept {
     const auto wait = static_cast<std::uint64_t>(reclaim_interval_ms() + 1);

@@ -1,4 +1,4 @@
-// runtime/background.cpp: when the library's own thread starts, sleeps, looks and ends.
+// runtime/background.cpp: when the library's own thread starts, sleeps, scans and ends.
 // Layer: runtime.
 #include <algorithm>
 
@@ -21,13 +21,13 @@ constexpr std::size_t heap_bytes_min = std::size_t{2} << 20;
 /// So much more free memory is worth waking up for.
 constexpr std::size_t worth_waking_bytes = std::size_t{1} << 20;
 
-/// The thread sleeps when so many looks in turn, and all slabs twice, gave nothing back. A block
+/// The thread sleeps when so many scans in turn, and all slabs twice, gave nothing back. A block
 /// that the stash held goes through four: twice until it is sorted back, then the delay, which is
 /// two more.
-constexpr unsigned looks_before_sleep = 6;
+constexpr unsigned scans_before_sleep = 6;
 constexpr unsigned passes_before_sleep = 2;
 
-/// Between two looks the thread naps, at most so long, so that it sees that memory became short.
+/// Between two scans the thread naps, at most so long, so that it sees that memory became short.
 constexpr std::int64_t nap_ms_max = 1'000;
 /// And at least so long, whatever the delay says: the thread must not take a processor for itself.
 constexpr std::int64_t nap_ms_min = 10;
@@ -36,7 +36,7 @@ constexpr std::int64_t nap_ms_min = 10;
 /// for ever (exit called by a signal's handler that interrupted it) must not make the end hang.
 constexpr unsigned end_ms_max = 5'000;
 
-/// Effects: a whole look, in steps, each of which takes and leaves the heap's locks.
+/// Effects: a whole scan, in steps, each of which takes and leaves the heap's locks.
 reclaim_progress whole_look(bool at_once, const std::atomic<bool>& must_end) noexcept {
   reclaim_progress progress;
   progress.at_once = at_once;
@@ -132,7 +132,7 @@ void background::work() noexcept {
   const os::memory_group group;
   os::pressure_watch watch;
   std::uint64_t looked_ms = os::system_space::now_ms();
-  unsigned looks = 0, passes = 0;
+  unsigned scans = 0, passes = 0;
   for (;;) {
     const std::int64_t interval_ms = the_heap.reclaim_interval_ms();
     bell_.wait(std::clamp(interval_ms, nap_ms_min, nap_ms_max));
@@ -144,9 +144,9 @@ void background::work() noexcept {
       if (!is_short && now_ms - looked_ms < static_cast<std::uint64_t>(interval_ms)) continue;
       looked_ms = now_ms;
       const reclaim_progress seen = whole_look(is_short, must_end_);
-      looks = seen.bytes != 0 ? 0 : looks + 1;
+      scans = seen.bytes != 0 ? 0 : scans + 1;
       passes = seen.bytes != 0 ? 0 : passes + (seen.saw_last_slab ? 1u : 0u);
-      if (looks < looks_before_sleep || passes < passes_before_sleep) continue;
+      if (scans < scans_before_sleep || passes < passes_before_sleep) continue;
     }
     if (fall_asleep()) break;
   }

@@ -7,7 +7,7 @@
 //   off      -> resting     turn(true)
 //   resting  -> asleep      an allocation that missed once the heap has some MiB: the thread starts
 //   asleep   -> awake       free memory has grown by a MiB: a free that missed rings the bell
-//   awake    -> asleep      several looks in turn gave nothing back: no timer until the next ring
+//   awake    -> asleep      several scans in turn gave nothing back: no timer until the next ring
 //   asleep or awake -> resting      the last thread with a cache ends: this one stops before it
 //   any      -> off         turn(false), a thread that is refused, the end of the process
 //   changing: in between, while one thread starts or stops it

@@ -131,7 +131,7 @@ bool memory_limit::call_program(std::size_t bytes_to_drop) noexcept {
     empty_quarantine();
     if (self.own != nullptr) the_heap.flush(*self.own);
   }
-  for (reclaim_progress look{.at_once = true}; reclaim_step(look);) {
+  for (reclaim_progress scan{.at_once = true}; reclaim_step(scan);) {
   }
   return true;
 }

@@ -51,9 +51,9 @@ extern process_heap the_heap;
 /// system.
 std::size_t trim() noexcept;
 
-/// Effects: the next step of a look at what can be given back, with no lock held afterwards.
-/// Returns: false at the look's end. For the background thread.
-[[nodiscard]] bool reclaim_step(reclaim_progress& look) noexcept;
+/// Effects: the next step of a scan for what can be given back, with no lock held afterwards.
+/// Returns: false at the scan's end. For the background thread.
+[[nodiscard]] bool reclaim_step(reclaim_progress& scan) noexcept;
 
 /// Effects: the calling thread never has a cache: its calls take the heap's locks. Requires: it has
 /// none yet.

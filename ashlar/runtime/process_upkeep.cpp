@@ -52,9 +52,9 @@ std::size_t trim() noexcept {
   return the_heap.trim() + reserve.trim();
 }
 
-bool reclaim_step(reclaim_progress& look) noexcept {
+bool reclaim_step(reclaim_progress& scan) noexcept {
   const visit here;
-  if (here.is_inside()) return the_heap.reclaim_step(look);
+  if (here.is_inside()) return the_heap.reclaim_step(scan);
   os::pause_us(pause_beside_fork_us);
   return !gate.is_lost();  // after the fork it goes on
 }
