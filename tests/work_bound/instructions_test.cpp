@@ -57,7 +57,7 @@ TEST(WorkPrices, ATurnTakesNoMoreThanItsPriceAndNotLessThanHalf) {
     bounds.stash_bytes = of.stash_bytes;
     const auto kind = static_cast<std::size_t>(of.kind);
     const measured m =
-        heaviest(program_of(of.text), bounds, [kind](const steps& t) { return t[kind]; });
+        heaviest(program_of(of.text), bounds, [kind](const step_counts& t) { return t[kind]; });
     const std::size_t model = work_bound::cost_of(m.of_call);
     EXPECT_GE(m.of_call[kind] * detail::cost_of(of.kind) * 3, model) << of.name << " must show";
     EXPECT_LE(m.instructions, model + fixed_part(heap_bounds{})) << of.name;

@@ -250,10 +250,10 @@ std::uint64_t instructions_of(Call call) {
 
 namespace ashlar::work_bound {
 
-using steps = std::array<std::size_t, detail::step_kinds>;
+using step_counts = std::array<std::size_t, detail::step_kinds>;
 
 /// Returns: what these steps cost.
-inline std::size_t cost_of(const steps& t) {
+inline std::size_t cost_of(const step_counts& t) {
   std::size_t sum = 0;
   for (std::size_t i = 0; i < t.size(); ++i)
     sum += t[i] * detail::cost_of(static_cast<detail::step>(i));
@@ -262,18 +262,18 @@ inline std::size_t cost_of(const steps& t) {
 
 struct measured {
   std::size_t call = 0;  ///< its number in the program; 0: none
-  steps of_call{};
+  step_counts of_call{};
   std::uint64_t instructions = 0;
 };
 
-/// Effects: runs the program on a heap of its own, twice if the call is to be stepped through. Returns: the
+/// Effects: runs the program on a heap of its own, twice if its instructions are to be counted. Returns: the
 /// call for which score(steps) is most.
 template <class Score>
-measured heaviest(const program& p, const heap_bounds& bounds, Score score, bool steps = true) {
+measured heaviest(const program& p, const heap_bounds& bounds, Score score, bool counts = true) {
   measured found;
   std::size_t best = 0;
   for (const bool stepping : {false, true}) {
-    if (stepping && !steps) break;
+    if (stepping && !counts) break;
     const auto h = std::make_unique<stepped::heap>();
     stepped::space::clock_ms = 1;
     h->set_bounds(bounds);
