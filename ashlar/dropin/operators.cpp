@@ -44,7 +44,10 @@ ASHLAR_COLD void* retry(Attempt attempt) {
 
 /// Returns: a block of `n` bytes, or throws: without the hit path.
 ASHLAR_COLD void* new_slow(std::size_t n) {
-  const auto attempt = [=] { return runtime::allocate_slow(n, "operator new"); };
+  const auto attempt = [=] {
+    return runtime::malloc_is_anothers ? std::malloc(n != 0 ? n : 1)
+                                       : runtime::allocate_slow(n, "operator new");
+  };
   void* const block = attempt();
   return block != nullptr ? block : retry(attempt);
 }
@@ -54,11 +57,18 @@ ASHLAR_COLD void* new_missed(std::size_t n) {
   return block != nullptr ? block : new_slow(n);
 }
 ASHLAR_COLD void* new_missed(std::size_t n, std::align_val_t a) {
-  const auto attempt = [=] {
-    return runtime::allocate_aligned(n, static_cast<std::size_t>(a), "operator new");
+  const auto attempt = [=, alignment = static_cast<std::size_t>(a)] {
+    std::size_t whole = 0;
+    return !runtime::malloc_is_anothers ? runtime::allocate_aligned(n, alignment, "operator new")
+           : align_up_checked(n != 0 ? n : 1, alignment, whole)
+               ? std::aligned_alloc(alignment, whole)
+               : nullptr;
   };
   void* const block = attempt();
   return block != nullptr ? block : retry(attempt);
+}
+ASHLAR_COLD void delete_missed(void* p) noexcept {
+  runtime::malloc_is_anothers ? std::free(p) : runtime::deallocate_slow(p, "operator delete");
 }
 /// Returns: as hit_in_gap, for an operator that is made of another, where its hit would be right.
 template <class... Align>
@@ -79,14 +89,17 @@ template <class... Align>
 ASHLAR_COLD void delete_array_missed(void* p, Align... a) noexcept {
   runtime::call_told_as("operator delete", "operator delete[]", [=] { operator delete(p, a...); });
 }
-/// Full checks compare the size first.
+/// Full checks compare the size first, of blocks that are this library's.
+bool expect_size(void* p, std::size_t n, const char* call) noexcept {
+  return runtime::malloc_is_anothers || runtime::expect_size(p, n, call);
+}
 template <class... Align>
 ASHLAR_COLD void delete_sized_missed(void* p, std::size_t n, Align... a) noexcept {
-  if (runtime::expect_size(p, n, "operator delete")) operator delete(p, a...);
+  if (expect_size(p, n, "operator delete")) operator delete(p, a...);
 }
 template <class... Align>
 ASHLAR_COLD void delete_array_sized_missed(void* p, std::size_t n, Align... a) noexcept {
-  if (runtime::expect_size(p, n, "operator delete[]")) operator delete[](p, a...);
+  if (expect_size(p, n, "operator delete[]")) operator delete[](p, a...);
 }
 /// Returns: null where the form that throws does: the standard's rule for nothrow forms.
 template <class... Align>
@@ -158,10 +171,11 @@ extern "C" {
   return block != nullptr ? block : new_array_missed(n, a);
 }
 [[gnu::visibility("hidden")]] ASHLAR_AT_LINE void ashlar_own_delete(void* p) noexcept {
-  runtime::deallocate(p, "operator delete");
+  if (!runtime::process_hits::try_deallocate(runtime::tops(), p)) [[unlikely]]
+    delete_missed(p);
 }
 [[gnu::visibility("hidden")]] void ashlar_own_delete_aligned(void* p, align) noexcept {
-  runtime::deallocate(p, "operator delete");
+  ashlar_own_delete(p);
 }
 [[gnu::visibility("hidden")]] ASHLAR_AT_LINE void ashlar_own_delete_array(void* p) noexcept {
   if (!try_delete(p)) [[unlikely]]
@@ -189,7 +203,8 @@ bool ashlar::runtime::serves_all_operators() noexcept {
     __asm__("" : "+r"(one));  // compilers take two functions' addresses to differ
     return one == other;
   };
-  return is(static_cast<void* (*)(size_type)>(&operator new), &ashlar_own_new) &&
+  return !malloc_is_anothers &&
+         is(static_cast<void* (*)(size_type)>(&operator new), &ashlar_own_new) &&
          is(static_cast<void* (*)(size_type, align)>(&operator new), &ashlar_own_new_aligned) &&
          is(static_cast<void* (*)(size_type)>(&operator new[]), &ashlar_own_new_array) &&
          is(static_cast<void* (*)(size_type, align)>(&operator new[]),

@@ -14,8 +14,12 @@ namespace ashlar::runtime {
 /// Calls no function that a sanitizer replaces.
 [[nodiscard]] bool serves_this_process() noexcept;
 
+/// Whether that was false when this process started. Operators that arrive here all the same are
+/// made of the process's malloc then, as a C++ library's are: a block of theirs may go by its free.
+extern constinit bool malloc_is_anothers;
+
 /// Returns: whether every operator new and delete that another is made of is this library's in this
-/// process. Defined beside the operators (dropin/operators.cpp).
+/// process, and made of its malloc. Defined beside the operators (dropin/operators.cpp).
 [[nodiscard]] bool serves_all_operators() noexcept;
 
 }  // namespace ashlar::runtime

@@ -46,6 +46,7 @@ constinit const detail::cache_tops no_tops = make_no_tops();
 
 constinit fork_gate gate;
 constinit reserve_heap reserve;
+constinit bool malloc_is_anothers = false;
 
 namespace {
 /// Effects: in the drop-in library, operators that are made of others hit from now on, if they may.
@@ -331,7 +332,7 @@ bool serves_nobody() noexcept {
 [[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
   note_environment(environment);
   if constexpr (is_drop_in)
-    if (!serves_this_process()) return;
+    if (malloc_is_anothers = !serves_this_process(); malloc_is_anothers) return;
   if (os::heap_is_the_sanitizers() || serves_nobody()) return;  // nobody will use this heap
   // If memory is refused now, the first allocation tries again and reports it.
   if (const visit here; here.is_inside()) static_cast<void>(own_cache());
