@@ -70,6 +70,10 @@ ASHLAR_COLD void* new_missed(std::size_t n, std::align_val_t a) {
 ASHLAR_COLD void delete_missed(void* p) noexcept {
   runtime::malloc_is_anothers ? std::free(p) : runtime::deallocate_slow(p, "operator delete");
 }
+ASHLAR_HOT void delete_basic(void* p) noexcept {
+  if (!runtime::process_hits::try_deallocate(runtime::tops(), p)) [[unlikely]]
+    delete_missed(p);
+}
 /// Returns: as hit_in_gap, for an operator that is made of another, where its hit would be right.
 template <class... Align>
 [[nodiscard]] ASHLAR_HOT void* made_in_gap(std::size_t n, Align... a) noexcept {
@@ -171,11 +175,10 @@ extern "C" {
   return block != nullptr ? block : new_array_missed(n, a);
 }
 [[gnu::visibility("hidden")]] ASHLAR_AT_LINE void ashlar_own_delete(void* p) noexcept {
-  if (!runtime::process_hits::try_deallocate(runtime::tops(), p)) [[unlikely]]
-    delete_missed(p);
+  delete_basic(p);
 }
 [[gnu::visibility("hidden")]] void ashlar_own_delete_aligned(void* p, align) noexcept {
-  ashlar_own_delete(p);
+  delete_basic(p);
 }
 [[gnu::visibility("hidden")]] ASHLAR_AT_LINE void ashlar_own_delete_array(void* p) noexcept {
   if (!try_delete(p)) [[unlikely]]
