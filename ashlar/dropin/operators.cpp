@@ -57,18 +57,19 @@ ASHLAR_COLD void* new_missed(std::size_t n) {
   return block != nullptr ? block : new_slow(n);
 }
 ASHLAR_COLD void* new_missed(std::size_t n, std::align_val_t a) {
-  const auto attempt = [=, alignment = static_cast<std::size_t>(a)] {
+  const auto attempt = [=, alignment = static_cast<std::size_t>(a)]() -> void* {
+    if (!runtime::malloc_is_anothers)
+      return runtime::allocate_aligned(n, alignment, "operator new");
     std::size_t whole = 0;
-    return !runtime::malloc_is_anothers ? runtime::allocate_aligned(n, alignment, "operator new")
-           : align_up_checked(n != 0 ? n : 1, alignment, whole)
-               ? std::aligned_alloc(alignment, whole)
-               : nullptr;
+    const bool fits = align_up_checked(n != 0 ? n : 1, alignment, whole);
+    return fits ? std::aligned_alloc(alignment, whole) : nullptr;
   };
   void* const block = attempt();
   return block != nullptr ? block : retry(attempt);
 }
 ASHLAR_COLD void delete_missed(void* p) noexcept {
-  runtime::malloc_is_anothers ? std::free(p) : runtime::deallocate_slow(p, "operator delete");
+  if (runtime::malloc_is_anothers) return std::free(p);
+  runtime::deallocate_slow(p, "operator delete");
 }
 ASHLAR_HOT void delete_basic(void* p) noexcept {
   if (!runtime::process_hits::try_deallocate(runtime::tops(), p)) [[unlikely]]

@@ -331,8 +331,10 @@ bool serves_nobody() noexcept {
 /// passes it.
 [[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
   note_environment(environment);
-  if constexpr (is_drop_in)
-    if (malloc_is_anothers = !serves_this_process(); malloc_is_anothers) return;
+  if constexpr (is_drop_in) {
+    malloc_is_anothers = !serves_this_process();
+    if (malloc_is_anothers) return;
+  }
   if (os::heap_is_the_sanitizers() || serves_nobody()) return;  // nobody will use this heap
   // If memory is refused now, the first allocation tries again and reports it.
   if (const visit here; here.is_inside()) static_cast<void>(own_cache());
