@@ -3,30 +3,34 @@
 # commit, its build, and every command of the page that README names for such a reader.
 # Where debootstrap is and the user is root, all of it happens in a fresh Debian 12 (chroot, with a network); else on
 # this system, with the packages that it has. Nothing is left behind.
-# Usage: scripts/newcomer.sh PATH     with PATH one of: tool container game firmware python leak fault classic
+# Several paths share the system, the clone and what is built.
+# Usage: scripts/newcomer.sh PATH...     of: tool container game firmware python rust leak fault classic
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A pages=(
   [tool]=tutorials/first-measurement [container]=how-to/one-hot-container [game]=how-to/frame-arena
-  [firmware]=how-to/bare-metal [python]=how-to/python [leak]=tutorials/find-a-leak
+  [firmware]=how-to/bare-metal [python]=how-to/python [rust]=how-to/rust [leak]=tutorials/find-a-leak
   [fault]=how-to/debug-a-fault-line [classic]=migration/xallocator
 )
-declare -A target=([container]=library [game]=library [firmware]=library [classic]=library)  # pages that need no command
+# Pages that need no command.
+declare -A target=([container]=library [game]=library [firmware]=library [classic]=library [rust]=crate)
 declare -A packages=(
   [tool]=sqlite3 [firmware]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
 )
-page=${pages[${1:-}]:-}
-[ -n "$page" ] || {
-  echo "usage: scripts/newcomer.sh PATH, with PATH one of: ${!pages[*]}" >&2
-  exit 2
-}
+[ $# -gt 0 ] || set -- none
+for path in "$@"; do
+  [ -n "${pages[$path]:-}" ] || {
+    echo "usage: scripts/newcomer.sh PATH..., of: ${!pages[*]}" >&2
+    exit 2
+  }
+done
 
 is_fresh=
 command -v debootstrap >/dev/null && [ "$(id -u)" -eq 0 ] && is_fresh=1
 # Mounts of its own, which end with it.
 if [ -n "$is_fresh" ] && [ -z "${NEWCOMER_MOUNTS:-}" ]; then
-  NEWCOMER_MOUNTS=1 exec unshare --mount "$0" "$@"
+  NEWCOMER_MOUNTS=1 exec unshare --mount scripts/newcomer.sh "$@"
 fi
 folder=$(mktemp -d)
 root=
@@ -35,15 +39,14 @@ log=$folder/log.txt
 inside=()  # what a command is preceded by
 
 step() {  # NAME COMMAND...
-  local name=$1 begin=$EPOCHREALTIME
+  local name=$1 TIMEFORMAT='%R %U %S'
   shift
-  "$@" >"$log" 2>&1 || {
+  { time "$@" >"$log" 2>&1; } 2>"$folder/times" || {
     tail -n 20 "$log" >&2
     echo "newcomer: '$name' failed: $*" >&2
     exit 1
   }
-  awk -v name="$name" -v begin="$begin" -v end="$EPOCHREALTIME" \
-    'BEGIN { printf "%-28s %7.1f s\n", name, end - begin }'
+  awk -v name="$name" '{ printf "%-34s %7.1f s, of a processor %7.1f s\n", name, $1, $2 + $3 }' "$folder/times"
 }
 
 if [ -n "$is_fresh" ]; then
@@ -61,10 +64,20 @@ checkout=$folder/ashlar
 if [ -n "$root" ]; then
   mv "$folder/ashlar" "$root/ashlar"
   checkout=/ashlar
-  [ -z "${packages[$1]:-}" ] ||
-    step "the page's packages" "${inside[@]}" sh -c "apt-get update && apt-get install -y ${packages[$1]}"
 fi
-step "make ${target[$1]:-build}" "${inside[@]}" make -C "$checkout" "${target[$1]:-build}"
-# It installs the build into an empty home, and compares what each command prints with the page.
-step "docs/$page.md" "${inside[@]}" python3 "$checkout/tests/docs/run_tutorials.py" "$checkout" \
-  "$checkout/build/release" "$checkout/docs/$page.md"
+for path in "$@"; do
+  [ -z "$root" ] || [ -z "${packages[$path]:-}" ] ||
+    step "$path: packages" "${inside[@]}" sh -c "apt-get update && apt-get install -y ${packages[$path]}"
+  step "$path: make ${target[$path]:-build}" "${inside[@]}" make -C "$checkout" "${target[$path]:-build}"
+  if [ "$path" = rust ]; then  # its page has no session: the tests follow it (tests/packages/crate_test.py)
+    step "docs/${pages[$path]}.md" "${inside[@]}" sh -ec 'cargo new --quiet "$2/app" && cd "$2/app" && mkdir ashlar
+      tar -xf "$1"/build/crate/ashlar-*.crate -C ashlar --strip-components=1
+      cargo add --quiet ashlar --path ashlar
+      echo "#[global_allocator] static GLOBAL: ashlar::Ashlar = ashlar::Ashlar;" >>src/main.rs
+      cargo run --quiet' sh "$checkout" "$(dirname "$checkout")"
+    continue
+  fi
+  # It installs the build into an empty home, and compares what each command prints with the page.
+  step "docs/${pages[$path]}.md" "${inside[@]}" python3 "$checkout/tests/docs/run_tutorials.py" "$checkout" \
+    "$checkout/build/release" "$checkout/docs/${pages[$path]}.md"
+done

@@ -35,6 +35,7 @@ SAMPLE = "docs/sample.md"
 FENCE = re.compile(r"^\s*```")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 CODE_SPAN = re.compile(r"(`[^`]*`)")
+SHORT_CODE = re.compile(r"`[^`\s]{2,32}`")  # a browser would break it behind a hyphen
 LIST = re.compile(r"^(\s*)([-*+]|\d+\.)\s")
 LANGUAGES = {".hpp": "cpp", ".h": "c", ".cpp": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".txt": "text",
              ".toml": "toml", ".cmake": "cmake", "": "text"}
@@ -42,6 +43,7 @@ CSS = """.md-typeset table:not([class]) { font-size: .64rem; }
 .md-typeset table:not([class]) th { min-width: 0; }
 .md-typeset table:not([class]) :is(th, td) { padding: .5em .9em; }
 .md-typeset table:not([class]) :is(th, td) :is(code, a) { word-break: normal; overflow-wrap: normal; }
+.md-typeset :is(code.whole, td[style*="right"]) { white-space: nowrap; }
 /* A table that is wider than the screen has a shadow where it goes on. */
 .md-typeset table:not([class]) { background: none; }
 .md-typeset__scrollwrap {
@@ -103,7 +105,7 @@ class Site:
                 if previous.strip() and ((item and not in_list) or (table and not previous.startswith("|"))):
                     lines.append("")
                 parts = CODE_SPAN.split(line)
-                line = "".join(p if p.startswith("`") else
+                line = "".join(p + "{.whole}" if SHORT_CODE.fullmatch(p) else p if p.startswith("`") else
                                LINK.sub(lambda m: m[1] + self.target(path, m[2]) + m[3], p) for p in parts)
             lines.append(line)
             previous = line

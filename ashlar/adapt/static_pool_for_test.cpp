@@ -136,16 +136,26 @@ TEST(StaticPoolFor, BeyondThatIsBadAlloc) {
   EXPECT_THROW(s.rehash(100'000), std::bad_alloc);
   s.insert(1);
   EXPECT_EQ(s.size(), 1u);
+}
 
-  // "A map may hold one more" (docs/how-to/one-hot-container.md).
-  static constinit static_pool_for<std::map<int, int>, 100> entries;
-  decltype(entries)::container m(entries);
-  const auto fill = [&m] {
-    for (int i = 0; i < 200; ++i) m[i] = i;
+// docs/how-to/one-hot-container.md: "a list holds 100, a map or a set 101, an unordered one 103"
+template <class Container, class Insert>
+void expect_full_at(std::size_t at_most, Insert insert) {
+  static constinit static_pool_for<Container, most> nodes;
+  typename decltype(nodes)::container c(nodes);
+  const auto fill = [&] {
+    for (int i = 0; i < 200; ++i) insert(c, i);
   };
   EXPECT_THROW(fill(), std::bad_alloc);
-  EXPECT_GE(m.size(), 100u);
-  EXPECT_LE(m.size(), 101u);
+  EXPECT_GE(c.size(), most);
+  EXPECT_LE(c.size(), at_most);
+}
+TEST(StaticPoolFor, IsFullWhereThePageSays) {
+  expect_full_at<std::list<int>>(100, [](auto& c, int i) { c.push_back(i); });
+  expect_full_at<std::set<int>>(101, key);
+  expect_full_at<std::map<int, int>>(101, pair);
+  expect_full_at<std::unordered_set<int>>(103, key);
+  expect_full_at<std::unordered_map<int, int>>(103, pair);
 }
 
 TEST(StaticPoolFor, TakesPoliciesAndOtherAllocatorsContainers) {

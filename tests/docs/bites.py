@@ -51,10 +51,10 @@ def run_check(page: str, drawing: str = DRAWING, files: dict[str, str] | None = 
             "README.md": page,
             "CONTRIBUTING.md": "`ashlar/core`\n",
             "cmake/layers.txt": "ashlar/core:\n",
-            "docs/architecture.md": "core\n",
+            "docs/architecture.md": "# House\n\nFor builders: core\n",
             "ashlar/README.md": "## core\n",
             "CHANGELOG.md": "## Unreleased (0.3.0)\n## 0.2.0\n## 0.1.0\n",
-            "docs/other.md": "# Two words\n",
+            "docs/other.md": "# Two words\n\nFor two.\n",
             "examples/a.cpp": EXAMPLE,
             "docs/stones.svg": drawing,
             "ashlar/core/bits.hpp": "",
@@ -124,15 +124,16 @@ def faults_of_check() -> list[str]:
         "a room that no README tells of": ({"cmake/layers.txt": "ashlar/core:\nashlar/attic: core\n"},
                                     "ashlar/README.md has no section on attic"),
         "a room to which nothing belongs": ({"CONTRIBUTING.md": ""}, "nothing is said to belong to `ashlar/core`"),
-        "a room that the picture lacks": ({"docs/architecture.md": "a score\n"}, "no word of ashlar/core"),
+        "a room that the picture lacks": ({"docs/architecture.md": "# House\n\nFor a score\n"}, "no word of ashlar/core"),
     }
     names = {
-        "a name that is gone": ({"docs/page.md": "`grown_old`\n"}, "docs/page.md:1: no source has the name grown_old"),
-        "a setting that is gone": ({"docs/page.md": "`ASHLAR_GONE=1`\n"}, "no source has the name ASHLAR_GONE"),
+        "a name that is gone": ({"docs/page.md": "# Age\n\nFor `grown_old`\n"}, "docs/page.md:3: no source has the name grown_old"),
+        "a setting that is gone": ({"docs/page.md": "# Gone\n\nFor `ASHLAR_GONE=1`\n"}, "no source has the name ASHLAR_GONE"),
     }
     names["a setting that nobody is told of"] = (
         {"ashlar/core/bits.cpp": 'find("ASHLAR_NEW");', "docs/statistics.md": ""}, "no word of ASHLAR_NEW")
-    told = {"docs/page.md": "`my_stones`, `core_main`, `os_unfair_lock`, `size_of_X`\n```\nmy_stones\n```\n"}
+    names["a page for nobody"] = ({"docs/page.md": "# Stones\n\nStones are hard.\n"}, "docs/page.md: its first sentence")
+    told = {"docs/page.md": "# Stones\n\nFor `my_stones`, `core_main`, `os_unfair_lock`, `size_of_X`\n```\nmy_stones\n```\n"}
     planted = [("a right page", (page,), 0, "") for page in right]
     planted += [("right names", (QUOTE, DRAWING, told), 0, "")]
     planted += [(what, (page,), 1, message) for what, (page, message) in wrong.items()]

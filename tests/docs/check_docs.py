@@ -17,6 +17,7 @@
 - What was measured with ashlar 0.1.0 says so, and that is one of the two newest versions in CHANGELOG.md.
 - The head of a source, `// room/file.hpp: what it is`, names the file's own path, and what it names
   like a path exists.
+- A page of docs/, but for decisions, begins with `For`: its first sentence says who its reader is.
 - docs/statistics.md has every variable that a source of ashlar/ or tools/ reads.
 - Each room of cmake/layers.txt has a section in ashlar/README.md or tools/README.md, and
   docs/architecture.md has its name. CONTRIBUTING.md says what belongs in a room of ashlar/.
@@ -34,6 +35,7 @@ FENCE = re.compile(r"^\s*```(\w*)")
 FROM = re.compile(r"^\s*<!-- from (\S+) -->\s*$")
 LINK = re.compile(r"\]\(([^)\s]+)\)")  # its text may begin in an earlier line
 CODE = re.compile(r"`([^`\n]+)`")
+FOR = re.compile(r"# .+\n\nFor ")
 PATH = re.compile(r"^[\w.*-]+(/[\w.*-]+)+/?$")
 HEADER = re.compile(r"^[\w*]+\.(h|hpp)$")
 SUFFIX = re.compile(r"\.(h|hpp|c|cpp|md|txt|py|sh|cmake)$")
@@ -314,6 +316,8 @@ def main() -> int:
     quotations = 0
     known = names_in(root)
     for page in pages:
+        if page.is_relative_to(root / "docs") and page.parent.name != "decisions" and not FOR.match(page.read_text()):
+            faults.append(f"{page.relative_to(root)}: its first sentence does not say for whom it is")
         if page.is_relative_to(root / "docs") and page.parent != root / "docs/migration":
             faults += name_faults(root, page, known)
         page_faults, page_quotations = check_page(root, page)

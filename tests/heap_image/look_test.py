@@ -525,7 +525,7 @@ class What(LookTest):
         free = next(a + size for a, s in sorted(listed.items()) if s == size and a + size not in listed
                     and (self.what(a + size).get("block") or {}).get("in_use") is False)
         self.assertIn(self.what(free)["block"]["what"],
-                      ("in its slab", "in a stash, for any thread", "in a thread's cache"))
+                      ("in its slab", "in a shared cache, for any thread", "in a thread's cache"))
 
     def test_who_allocated_it(self):
         for settings in (SAMPLES, FULL, GUARDS):

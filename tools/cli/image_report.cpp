@@ -67,7 +67,8 @@ std::string head_of(const image_report& report) {
 }
 
 constexpr std::uint64_t pinned_bytes_told = 1024 * 1024;
-constexpr const char* resting_words[] = {"in slabs", "in stashes", "in caches", "in a queue"};
+constexpr const char* resting_words[] = {"in slabs", "shared caches", "thread caches",
+                                         "in a queue"};
 constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches", "in_queue"};
 
 std::string totals_text(const image_report& report) {

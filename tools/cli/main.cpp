@@ -34,7 +34,7 @@ Exit status: run passes the program's own on; 2 a wrong command line, 126 and 12
 that cannot be executed or found, 1 anything else that went wrong.)";
 
 constexpr command_text tool{
-    "ashlar", "Fixed-block memory management: run programs on ashlar's heap and measure them.",
+    "ashlar", "See where a program's memory goes, and what another allocator changes.",
     "COMMAND [OPTIONS] ...", tool_footer};
 
 command_end give_up(const std::exception& error, int exit_status) {

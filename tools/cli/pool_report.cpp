@@ -228,9 +228,9 @@ std::string render_pool_report(const pool_statistics& statistics, report_detail 
   text += '\n';
   text += render_totals(statistics, detail, moment);
   if (listed.size() < all.size()) {
-    text +=
-        fmt::format("  listed     the {} classes with the most peak bytes (--stats lists all {})\n",
-                    listed.size(), all.size());
+    text += fmt::format(
+        "  listed     the {} block sizes with the most peak bytes (--stats lists all {})\n",
+        listed.size(), all.size());
   }
   return text;
 }

@@ -21,7 +21,7 @@ std::string in_words(resting where) {
     case resting::in_slab:
       return "in its slab";
     case resting::in_stash:
-      return "in a stash, for any thread";
+      return "in a shared cache, for any thread";
     case resting::in_cache:
       return "in a thread's cache";
     case resting::in_queue:

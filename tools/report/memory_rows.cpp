@@ -132,7 +132,7 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   std::sort(all.rows.begin() + static_cast<std::ptrdiff_t>(first), all.rows.end(), is_before);
   for (memory_row& row : all.rows)  // names may have joined what was apart
     std::ranges::sort(row.parts, is_before);
-  add(memory.peak - memory.resident, "at the peak itself, between two looks");
+  add(memory.peak - memory.resident, "at the peak itself, between two samples");
   std::erase_if(all.rows, [](const memory_row& row) { return row.bytes == 0; });
   const double own = static_cast<double>(memory.resident - recorder);
   constexpr double most = 0.7;

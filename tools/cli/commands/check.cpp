@@ -38,7 +38,7 @@ struct fault_options {
 };
 
 constexpr const char* fault_footer =
-    R"(It runs the program with full checks (ASHLAR_CHECK=full), and tells each fault with the function, file
+    R"(It runs the program with full checks (ASHLAR_CHECK=full), and prints each fault with the function, file
 and line of its call stacks, on standard error. --log does the same for what the library wrote before, on
 standard output.
 

@@ -264,7 +264,7 @@ void add_compare(command_parser& to) {
   compare.value("--only", "NAMES", with->only, "Just these, as in --only system,ashlar")
       .separated_by_commas();
   compare.value("--label", "NAME", with->label, "The program's name in a summary");
-  add_seed(compare, with->seed, "Of the order (default: a random one, printed)");
+  add_seed(compare, with->seed, "Decides the order of runs (default: a random one, printed)");
   compare.output(with->output,
                  "Write a page with charts to FILE, too; the charts alone where it ends in .svg");
   compare.json(with->json_path, "All samples as JSON, on standard output or into FILE");

@@ -370,16 +370,17 @@ void add_ctl(command_parser& to) {
   const auto with = std::make_shared<ctl_options>();
   ctl.further_argument("PROCESS", with->subject, "The number of the process, or its socket", false);
   ctl.further_argument("stats|trim|limit|budget|tag|sample|profile|record|leaks|metrics",
-                       with->request, "What it is to do", false);
-  ctl.further_arguments("WORDS", with->words, "What the request needs", false);
+                       with->request, "The request", false);
+  ctl.further_arguments("WORDS", with->words, "Its arguments", false);
   ctl.json(with->json_path,
            "The list, stats, trim, limit, budget, leaks: as JSON, on standard output or into FILE");
   ctl.flag("--once", with->list.once, "Print one list, of the second that follows, and end");
   ctl.value("--sort", "live|resident|growth|rate|peak", with->list.order,
             "The list by which column, the largest first (default live)");
-  ctl.flag("--stats", with->full_report, "stats: every class that was used, with every column");
+  ctl.flag("--stats", with->full_report,
+           "stats: every block size that was used, with every column");
   ctl.value("--label", "NAME=VALUE", with->labels,
-            "metrics: put this label to each of them; may be repeated");
+            "metrics: put this label on each of them; may be repeated");
   ctl.does([with] {
     return with->subject.empty() ? list_processes(with->list, with->json_path) : request(*with);
   });

@@ -44,7 +44,8 @@ constexpr const char* inspect_footer =
 A word of digits is the number of a process, any other a core file.
 
 The process stands still while its memory is copied, and goes on then, also if this command is
-killed. A call of it that waits goes on; on other processors than x86-64 it may return EINTR.
+killed. A system call in which it waits goes on; on other processors than x86-64 it may return
+EINTR.
 A process that a debugger holds is read as it stands.
 
 The core names the files of the program. They should be at their places: types have their names from
@@ -176,7 +177,7 @@ void add_inspect(command_parser& to) {
                            "The program's file, if it is not where the core says");
   const option what =
       inspect.value("--what", "ADDRESS", with->what,
-                    "Tell only what is there: its block, the neighbours, what points to it");
+                    "Say only what is there: its block, the neighbours, what points to it");
   inspect.flag("--unreachable", with->unreachable, "List only what no pointer leads to")
       .excludes(what);
   inspect

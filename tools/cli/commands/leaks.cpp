@@ -69,9 +69,9 @@ program's is 0 and of a process more is listed than --fail-above, or it was not 
 --trace: 0, or 1 above the limit; 2 for what is no trace.)";
 
 constexpr const char* nobody_looked =
-    "the process did not end by exit, or was recorded otherwise, so nobody looked for its pointers";
+    "the process did not end by exit, or was recorded without the search for what is lost";
 constexpr const char* not_listed =
-    "the first process alone was looked at (leaks --children looks at all)";
+    "only the first process was examined (leaks --children examines all)";
 
 // What a process held.
 struct held_memory {
@@ -320,7 +320,7 @@ command_end leaks_of_program(const leak_options& options) {
 }  // namespace
 
 void add_leaks(command_parser& to) {
-  command& leaks = to.add({"leaks", "Tell what a program has lost at its end, by call site",
+  command& leaks = to.add({"leaks", "List what a program has lost at its end, by call site",
                            "[OPTIONS] -- PROGRAM [ARGUMENTS...]", leaks_footer});
   const auto with = std::make_shared<leak_options>();
   leaks

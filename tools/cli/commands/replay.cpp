@@ -35,9 +35,10 @@ struct replay_options {
 };
 
 constexpr const char* replay_footer =
-    R"(The events of a trace again, on each of the allocators named, in rounds: time and memory, then
-latencies, then slack. What is written into a block is checked when it dies. On pools (the
-.json of ashlar tune) the threads' events are one sequence, in the trace's order.
+    R"(It runs the events of a trace again on each of the allocators named, in rounds: time and
+memory, then latencies, then slack (what blocks have beyond their requests). What is written into a
+block is checked when it dies. On pools (the .json of ashlar tune) the threads' events are one
+sequence, in the trace's order.
 
 Examples:
   ashlar replay run.atrace
@@ -146,8 +147,8 @@ int replay_command(const replay_options& options) try {
 }  // namespace
 
 void add_replay(command_parser& to) {
-  command& replay =
-      to.add({"replay", "A trace again, on allocators or pools", "[OPTIONS] TRACE", replay_footer});
+  command& replay = to.add(
+      {"replay", "Run a trace again, on allocators or pools", "[OPTIONS] TRACE", replay_footer});
   const auto with = std::make_shared<replay_options>();
   replay.argument("TRACE", with->trace, "What ashlar record wrote");
   replay
@@ -155,10 +156,10 @@ void add_replay(command_parser& to) {
              "all, system, ashlar, an installed allocator, a library, NAME=LIBRARY, or the "
              ".json of ashlar tune (default ashlar)")
       .separated_by_commas();
-  add_rounds(replay, with->rounds, "For the time, on each (default 3)");
+  add_rounds(replay, with->rounds, "Timed runs on each (default 3)");
   replay.value("--touch", "ends|all", with->touch,
                "What is written into a block and checked: its ends (default), or all of it");
-  add_seed(replay, with->seed, "Of the order (default: a random one)");
+  add_seed(replay, with->seed, "Decides the order of runs (default: a random one)");
   replay.json(with->json_path, "All of it as JSON, on standard output or into FILE");
   replay.does([with] { return replay_command(*with); });
 }

@@ -367,7 +367,7 @@ void add_report(command_parser& to) {
               "Also findings in the code of an interpreter (python, node, ruby, php, ...)");
   report.value("--rows", "N", with->rows,
                "--text: so many sizes, call sites, processes and findings (default 10)");
-  report.file("--pools", with->pools, "The classes that ashlar tune chose (JSON)");
+  report.file("--pools", with->pools, "The pools that ashlar tune chose (JSON)");
   report.file("--compare", with->compare, "Several allocators, by ashlar compare --json");
   report.file("--replay", with->replay, "The trace on several allocators, by ashlar replay --json");
   report.json(with->json_path, "What the page, or the text, shows; a page then only with -o");

@@ -180,7 +180,7 @@ std::string report_text(const run_options& options, const measure::child_outcome
   std::string text = fmt::format("\nashlar: {}\n", shell_quoted(options.command));
   text += fmt::format("  {}; {}\n", measure::describe_wait_status(outcome.wait_status),
                       render_process_figures(outcome));
-  text += fmt::format("  at most {} thread{} at one time, by a look every {} ms\n",
+  text += fmt::format("  at most {} thread{} at one time, sampled every {} ms\n",
                       format_count(threads.most()), threads.most() == 1 ? "" : "s",
                       thread_watch::look_ms);
   if (collected.is_of_signal) text += "  the pools are those of the moment when the signal came\n";
@@ -258,7 +258,7 @@ void add_run(command_parser& to) {
                          "[OPTIONS] -- PROGRAM [ARGUMENTS...]", run_footer});
   const auto with = std::make_shared<run_options>();
   run.json(with->json_path, "The report as JSON, too, on standard output or into FILE");
-  run.flag("--stats", with->full_report, "List every class that was used, with every column");
+  run.flag("--stats", with->full_report, "List every block size that was used, with every column");
   const option exact =
       run.flag("--exact", with->exact, "Count every call (slower; sets ASHLAR_STATS=exact)");
   run.flag("--hardened", with->hardened, "Notice more misuses (slower; sets ASHLAR_HARDEN=1)")

@@ -20,7 +20,7 @@ their certificate: what is claimed of them, for ashlar tune verify and tune chec
 written whole or not at all. With --mode heap: the size classes of the process heap, for
 ASHLAR_CONFIG=FILE with the drop-in library, or as a header to build the library with.
 
-More that is done with traces and pools, each with a --help of its own:
+More commands for traces and pools, each with a --help of its own:
   ashlar tune profile   what tune needs of traces and profiles, in a small file
   ashlar tune verify    is what tune claims true?
   ashlar tune check     do pools still serve a new trace?
@@ -94,10 +94,8 @@ void warn_of(const std::vector<tune::input_identity>& inputs) {
   for (const tune::input_identity& input : inputs) {
     warn_of_missing(input);
     if (input.left_out > 0) {
-      fmt::print(stderr,
-                 "ashlar: {}: {} requests are larger than --largest or than any block, and left "
-                 "out\n",
-                 input.file, format_count(input.left_out));
+      fmt::print(stderr, "ashlar: {}: {} larger than --largest, or than any block, left out\n",
+                 input.file, counted(input.left_out, "request"));
     }
   }
 }
@@ -109,16 +107,17 @@ void add_tune(command_parser& to) {
   const auto with = std::make_shared<tune_words>();
   tune.arguments("TRACE", with->of_both.inputs, "What ashlar record or tune profile wrote");
   tune.value("--classes", "K", with->of_both.classes,
-             "At most K classes, or auto: the knee of the curve");
+             "At most K classes (block sizes), or auto: the knee of the curve");
   tune.value("--mode", "static|heap", with->mode,
              "static: pools of fixed sizes and capacities; heap: the process heap's size classes");
   tune.value("--weigh", "peak|time|both", with->heap.weigh,
              "heap: least slack at the peak, over time, or both (default)");
   tune.value("--margin", "PERCENT", with->pools.margin_percent,
-             "Blocks more than the peak (default 0)");
+             "Add so much to the peak of blocks (default 0)");
   tune.value("--budget", "BYTES", with->pools.budget_bytes, "No more bytes than this, 64KiB say")
       .in_bytes();
-  tune.value("--align", "BYTES", with->pools.alignment, "Of every block at least (default 16)")
+  tune.value("--align", "BYTES", with->pools.alignment,
+             "Align every block to so much at least (default 16)")
       .in_bytes();
   tune.value("--largest", "BYTES", with->pools.largest, "Leave larger requests out").in_bytes();
   tune.value("--resolution", "exact|profile", with->pools.resolution,

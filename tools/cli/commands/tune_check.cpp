@@ -130,7 +130,7 @@ void add_tune_check(command_parser& to) {
   const auto with = std::make_shared<check_options>();
   check.arguments("TRACE", with->inputs, "What ashlar record or tune profile wrote");
   check.file("--against", with->against, "The JSON that tune wrote").required();
-  check.value("--percent", "N", with->percent, "Of a capacity that may be used (default 100)")
+  check.value("--percent", "N", with->percent, "So much of a capacity may be used (default 100)")
       .within(1, 100'000);
   check.does([with] { return check_command(*with); });
 }
