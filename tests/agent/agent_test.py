@@ -309,6 +309,27 @@ class AgentTest(CommandTest):
             with urllib.request.urlopen(target["scrapeUrl"], timeout=30) as answer:
                 self.assertEqual(Profile(answer.read()).shown_first, "inuse_space")
 
+    def test_sockets_elsewhere(self):
+        """Where ASHLAR_CONTROL says: to a service one path, to the agent and to ctl a pattern."""
+        folders = [self.path("a"), self.path("b")]
+        services = []
+        for folder in folders:
+            os.mkdir(folder, 0o700)
+            made = self.start([SERVICE], {"LD_PRELOAD": DROP_IN, "ASHLAR_CONTROL": os.path.join(folder, "heap-%p.sock")})
+            self.assertEqual(made.stdout.readline().strip(), str(made.pid))
+            self.assertTrue(wait_until(lambda: os.listdir(folder)))  # pylint: disable=cell-var-from-loop
+            services.append(made.pid)
+        everywhere = {"ASHLAR_CONTROL": self.path("?", "*-%p.sock")}
+        self.agent(**everywhere)
+        found = {process["pid"] for process in json.loads(self.text("/processes"))["processes"]}
+        self.assertEqual(found, set(services))
+        listed = json.loads(self.ashlar("ctl", "--once", "--json", environment=everywhere).stdout)
+        self.assertEqual({process["pid"] for process in listed["processes"]}, set(services))
+        for folder, pid in zip(folders, services):
+            one = {"ASHLAR_CONTROL": os.path.join(folder, "heap-%p.sock")}
+            self.assertIn(f"process {pid}", self.ashlar("ctl", pid, "stats", environment=one).stdout)
+            self.refused(1, "has no control socket", "ctl", pid, "stats")
+
     def test_profiles(self):
         service = self.service(ASHLAR_SAMPLE="1K")
         service.ask("keep 4000")

@@ -308,8 +308,9 @@ moment look() {
     if (answers[i].how == control::outcome::silent) ++now.silent;
     if (answers[i].how != control::outcome::done) continue;
     try {
-      now.processes.emplace(sockets[i].pid,
-                            parse_pool_statistics(answers[i].text, sockets[i].name()));
+      pool_statistics statistics = parse_pool_statistics(answers[i].text, sockets[i].name());
+      const pid_t pid = answers[i].from > 0 ? answers[i].from : sockets[i].pid;
+      now.processes.emplace(pid, std::move(statistics));
     } catch (const command_error&) {  // of another release
       ++now.silent;
     }
