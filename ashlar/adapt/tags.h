@@ -7,8 +7,9 @@
  * library serves the process and samples it (ASHLAR_SAMPLE, docs/how-to/profile-a-service.md): its
  * profiles have the label `tag`, and its metrics the live bytes of each tag, with their standard
  * error. They are estimates. For exact figures give the part a heap instance of its own
- * (instance/heap.hpp), whose statistics are its own. Without the drop-in library, a scope does
- * nothing.
+ * (instance/heap.hpp), whose statistics are its own, and its containers take it (adapt/pmr.hpp). A
+ * scope does not lead malloc to a heap: each hit would have to look for one. Without the drop-in
+ * library, a scope does nothing.
  *
  * A scope costs some nanoseconds (8 on an AMD EPYC: sampling_tagged speed), and a hit nothing more:
  * names are read when a block is sampled.

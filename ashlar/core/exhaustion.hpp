@@ -64,7 +64,8 @@ struct null {
   }
 };
 
-/// Ends in ashlar_fault(exhausted).
+/// Ends in ashlar_fault(exhausted). An allocator that knows what holds its memory gives a `retry`
+/// that ends so itself.
 struct stop {
   using policy_kind = exhaustion_kind;
   static constexpr bool nothrow = true;
@@ -72,7 +73,9 @@ struct stop {
   static constexpr bool borrows = false;
 
   template <class Retry>
-  [[noreturn]] void* exhausted(const exhaustion_request& request, Retry&&) noexcept {
+  [[noreturn]] void* exhausted(const exhaustion_request& request,
+                               [[maybe_unused]] Retry&& retry) noexcept {
+    if constexpr (requires { retry.end(request); }) retry.end(request);
     ashlar_fault({fault_kind::exhausted, "allocate", nullptr, request.size_bytes, request.pool});
   }
 };

@@ -186,10 +186,11 @@ class shared_heap {
   void seal(bool on) noexcept { space_.seal(on); }
   [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
 
-  /// Effects: from now on the heap keeps to `bounds`. Requires: called before anything else.
-  void set_bounds(const heap_bounds& bounds) noexcept {
+  /// Effects: from now on the heap keeps to `bounds`, and crosses as set_limit says. Requires:
+  /// called before anything else.
+  void set_bounds(const heap_bounds& bounds, unsigned soft_percent = 100) noexcept {
     bounds_ = bounds;
-    pages_.set_pages_max(bounds.budget_bytes >> page_shift);
+    pages_.set_pages_max(bounds.budget_bytes >> page_shift, soft_percent);
   }
 
   /// Effects: from now on committed_bytes() do not become more than `bytes`: where growth would, a

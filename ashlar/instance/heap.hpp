@@ -45,6 +45,11 @@ struct heap_options {
   std::size_t budget_bytes = SIZE_MAX;
   /// What statistics and faults call the heap; must outlive it.
   const char* name = nullptr;
+  /// {drop, &cache} lets drop(bytes, &cache) free blocks: once each time that what the heap holds
+  /// comes to 80 % of the budget, after free pages have gone back, and before a request is refused.
+  /// It runs in the thread that allocates, with no lock of the heap held; what it asks this heap
+  /// for meanwhile is refused at once where there is none.
+  runtime::budget_answer on_budget = {};
   /// With check::full: how many frames of each call are kept, up to 12. 0 is ten times as fast.
   unsigned check_stack_depth = 8;
 };
@@ -251,7 +256,11 @@ class heap {
       checks.queue_blocks = check_type::quarantine_blocks;
       checks.stack_depth = options.check_stack_depth;
     }
-    return runtime::heap_body::create(erased_source(), options.budget_bytes, options.name, checks);
+    runtime::heap_body* const body =
+        runtime::heap_body::create(erased_source(), options.budget_bytes, options.name, checks);
+    if (body != nullptr && options.on_budget.call != nullptr)
+      body->call_at_budget(options.on_budget);
+    return body;
   }
   [[nodiscard]] static constexpr detail::heap_leaks leaks() noexcept {
     if (death_type::stops) return detail::heap_leaks::stop;
@@ -260,9 +269,15 @@ class heap {
 
   [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t size,
                                                  std::size_t alignment) noexcept(nothrow_allocate) {
-    return exhaustion_.exhausted({size, alignment, name_}, [this, size, alignment]() noexcept {
-      return try_allocate(size, alignment);
-    });
+    struct retry {
+      heap* own;
+      std::size_t size, alignment;
+      void* operator()() const noexcept { return own->try_allocate(size, alignment); }
+      void end(const exhaustion_request& of) const noexcept {
+        if (own->body_ != nullptr) own->body_->end_exhausted(of.size_bytes);
+      }
+    };
+    return exhaustion_.exhausted({size, alignment, name_}, retry{this, size, alignment});
   }
 
   /// A heap that got no memory for itself has no blocks.

@@ -21,6 +21,7 @@
 #include <ashlar/os/process.hpp>
 #include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/hit_path.hpp>
+#include <ashlar/runtime/process_thread.hpp>
 
 namespace ashlar::runtime {
 
@@ -85,8 +86,6 @@ struct heap_registry {
     std::strncpy(which.name, body->name(), sizeof which.name - 1);
     if (budget != nullptr) body->set_budget(*budget);
     body->collect(now);
-    const std::size_t bytes = body->budget_bytes_.load(std::memory_order_relaxed);
-    now.total.limit_bytes = bytes == SIZE_MAX ? 0 : bytes;  // also of a heap that nobody has used
     unpin(body);
     return true;
   }
@@ -312,6 +311,15 @@ heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
   return nullptr;
 }
 
+void heap_body::call_at_budget(const budget_answer& answer) noexcept {
+  heap_instance& own = *whole(this);
+  own.answer_.set(answer.call, answer.argument);
+  const unsigned percent = std::min(answer.percent, heap_instance::no_soft_limit);
+  own.soft_percent_.store(percent, std::memory_order_relaxed);
+  const std::size_t budget = own.budget_bytes_.load(std::memory_order_relaxed);
+  own.engine_.set_bounds(heap_bounds::of_budget(budget), percent);
+}
+
 void heap_body::destroy(heap_body* of, detail::heap_leaks leaks) noexcept {
   heap_instance* const body = whole(of);
   detail::full_check& checks = body->watch_.checks;
@@ -333,9 +341,21 @@ void heap_instance::set_budget(std::uint64_t bytes) noexcept {
   const std::size_t most = is_bound ? static_cast<std::size_t>(bytes) : SIZE_MAX;
   budget_bytes_.store(most, std::memory_order_relaxed);
   engine_.space().set_budget(most);
-  constexpr unsigned no_soft_limit = 100;
-  engine_.set_limit(most, no_soft_limit);
+  engine_.set_limit(most, soft_percent_.load(std::memory_order_relaxed));
   if (engine_.committed_bytes() > most) trim();
+}
+
+void heap_instance::cross() noexcept {
+  if (is_in_between() || !engine_.take_crossing()) return;
+  if (soft_percent_.load(std::memory_order_relaxed) == no_soft_limit) return;
+  engine_.purge();
+  if (const std::size_t above = engine_.bytes_above(); above != 0) make_room(above);
+}
+
+bool heap_instance::make_room(std::size_t bytes_to_drop) noexcept {
+  if (is_in_between() || !answer_.run(bytes_to_drop)) return false;
+  trim();
+  return true;
 }
 
 bool heap_instance::start_checks(const heap_checks& checks) noexcept {
@@ -366,13 +386,22 @@ void* heap_instance::take_once(std::size_t size, std::size_t alignment) noexcept
 }
 
 void* heap_instance::take(std::size_t size, std::size_t alignment) noexcept {
+  if (engine_.has_crossed()) [[unlikely]]
+    cross();
   if (void* const block = take_once(size, alignment); block != nullptr) return block;
   const std::size_t budget = budget_bytes_.load(std::memory_order_relaxed);
+  self.source_refused = false;
   if (size <= budget && size <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX) {
     trim();
     if (void* const block = take_once(size, alignment); block != nullptr) return block;
     pressure_.fetch_add(1, std::memory_order_relaxed);
+    const bool has_room =
+        (budget != SIZE_MAX && make_room(std::max(size, engine_.bytes_above()))) ||
+        (self.source_refused && the_limit.make_room(size));
+    if (has_room)
+      if (void* const block = take_once(size, alignment); block != nullptr) return block;
   }
+  if (self.source_refused) the_limit.refuse(size, "allocate");
   if (budget != SIZE_MAX) engine_.note_refusal();
   return nullptr;
 }
@@ -453,6 +482,13 @@ bool heap_body::prefault(std::size_t bytes, std::size_t threads) noexcept {
 
 void heap_body::seal(bool on) noexcept { whole(this)->engine_.seal(on); }
 
+void heap_body::end_exhausted(std::size_t size) noexcept {
+  heap_instance& own = *whole(this);
+  ashlar_stats now;
+  collect(now);
+  end_at_limit(size, "allocate", now, own.name(), &own.watch_.checks);
+}
+
 void heap_body::collect(ashlar_stats& out) noexcept {
   heap_instance& body = *whole(this);
   {
@@ -462,6 +498,8 @@ void heap_body::collect(ashlar_stats& out) noexcept {
   ashlar_total_stats& t = out.total;
   t.accuracy = body.is_watched() ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
   t.resident_bytes = 0;  // the system knows that of processes only
+  const std::size_t budget = body.budget_bytes_.load(std::memory_order_relaxed);
+  t.limit_bytes = budget == SIZE_MAX ? 0 : budget;  // also of a heap that nobody has used
   t.metadata_bytes += body_bytes() + body.watch_.checks.memory_bytes();
   const heap_space& space = body.engine_.space();
   if (!space.has_source()) return;

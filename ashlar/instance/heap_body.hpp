@@ -54,6 +54,14 @@ struct heap_checks {
   unsigned stack_depth = 0;      ///< frames of each call that are kept
 };
 
+/// What the program does where a heap comes to its budget.
+struct budget_answer {
+  /// Called as the function of ashlar_on_limit is (adapt/c_api.h). Null: nothing is.
+  void (*call)(std::size_t bytes_to_drop, void* argument) = nullptr;
+  void* argument = nullptr;
+  unsigned percent = 80;  ///< of the budget, 100 at most: from there on it is called
+};
+
 class heap_body {
  public:
   heap_body(const heap_body&) = delete;
@@ -67,6 +75,9 @@ class heap_body {
   /// gives everything back. Requires: nobody uses the heap or a block of it any more; `leaks` is
   /// ignored without checks.
   static void destroy(heap_body* body, detail::heap_leaks leaks) noexcept;
+
+  /// Effects: from now on the program is asked to make room. Requires: nothing was allocated yet.
+  void call_at_budget(const budget_answer& answer) noexcept;
 
   /// Returns: the id by which `allocate` and `deallocate` look for the heap's hit paths.
   [[nodiscard]] std::uint64_t hit_id() const noexcept { return hit_id_; }
@@ -104,6 +115,8 @@ class heap_body {
   std::size_t trim() noexcept;
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
   void seal(bool on) noexcept;
+  /// Effects: ends in a fault, exhausted, that names what holds the heap's memory.
+  [[noreturn]] ASHLAR_COLD void end_exhausted(std::size_t size) noexcept;
   void collect(ashlar_stats& out) noexcept;
   /// Requires: no other thread is inside the heap.
   void audit() noexcept;

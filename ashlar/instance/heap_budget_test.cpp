@@ -287,6 +287,111 @@ TEST(HeapBudget, PoliciesSayWhatHappensThen) {
   }
 }
 
+/// A program's cache in a heap, which its function drops.
+struct dropped_cache {
+  heap<>* of = nullptr;
+  std::vector<void*> blocks;
+  int calls = 0;
+  std::size_t asked = 0;
+
+  static void drop(std::size_t bytes, void* argument) {
+    auto& own = *static_cast<dropped_cache*>(argument);
+    ++own.calls;
+    own.asked = bytes;
+    errno = EDOM;
+    const int calls = own.calls;
+    EXPECT_EQ(own.of->try_allocate(own.of->stats().total.limit_bytes), nullptr);
+    EXPECT_EQ(own.calls, calls) << "not called inside itself";
+    for (std::size_t freed = 0; freed < bytes && !own.blocks.empty(); freed += page) {
+      own.of->deallocate(own.blocks.back());
+      own.blocks.pop_back();
+    }
+  }
+  void fill(std::size_t bytes) {
+    for (; bytes != 0; bytes -= page) blocks.push_back(of->try_allocate(page));
+  }
+};
+
+TEST(HeapBudget, TheFunctionIsCalledInTime) {
+  dropped_cache own;
+  heap h({.budget_bytes = 16 * mib, .on_budget = {dropped_cache::drop, &own}});
+  own.of = &h;
+  own.fill(12 * mib);
+  EXPECT_EQ(own.calls, 0);
+  own.fill(3 * mib / 2);
+  EXPECT_EQ(own.calls, 1) << "once for a crossing";
+  EXPECT_GE(own.asked, mib) << "a sixteenth below 80 %";
+  EXPECT_LT(h.stats().total.committed_bytes, 13 * mib) << "what it dropped has gone back";
+  EXPECT_EQ(h.stats().total.limit_refusals, 1u) << "the function's own";
+  // Nothing to drop: it is called before a request is refused, and that one is counted.
+  std::vector<void*> kept = std::exchange(own.blocks, {});
+  for (void* const block : fill(h, page)) kept.push_back(block);
+  EXPECT_GE(own.calls, 2);
+  const int calls = own.calls;
+  const std::uint64_t refused = h.stats().total.limit_refusals;
+  EXPECT_EQ(h.try_allocate(17 * mib), nullptr) << "nothing that it could drop would be enough";
+  EXPECT_EQ(own.calls, calls);
+  EXPECT_EQ(h.stats().total.limit_refusals, refused + 1);
+  // Something to drop: it serves the request.
+  std::swap(kept, own.blocks);
+  errno = 0;
+  void* const large = h.try_allocate(4 * mib);
+  EXPECT_NE(large, nullptr);
+  EXPECT_EQ(errno, 0) << "the function's errno is its own";
+  EXPECT_GE(own.calls, calls + 1);
+  EXPECT_GE(own.asked, 4 * mib);
+  h.deallocate(large);
+}
+
+TEST(HeapBudget, TheFunctionFollowsABudgetThatChanges) {
+  dropped_cache own;
+  heap h(
+      {.budget_bytes = 64 * mib, .name = "changed", .on_budget = {dropped_cache::drop, &own, 50}});
+  own.of = &h;
+  own.fill(10 * mib);
+  EXPECT_EQ(own.calls, 0);
+  const std::uint64_t budget = 16 * mib;
+  ashlar_stats now;
+  runtime::named_heap which{.wanted = "changed"};
+  ASSERT_TRUE(runtime::ask_named_heap.load()(which, &budget, now));
+  own.fill(mib / 2);
+  EXPECT_EQ(own.calls, 1);
+  EXPECT_LT(h.stats().total.committed_bytes, 8 * mib);
+}
+
+TEST(HeapBudget, WithoutAFunctionFreePagesStay) {
+  heap h({.budget_bytes = 16 * mib});
+  std::vector<void*> blocks;
+  for (int i = 0; i < 14; ++i) blocks.push_back(h.try_allocate(mib));
+  for (int i = 0; i < 7; ++i)
+    h.deallocate(std::exchange(blocks[static_cast<std::size_t>(i)], nullptr));
+  h.deallocate(h.try_allocate(100));
+  EXPECT_GE(h.stats().total.committed_bytes, 14 * mib);
+}
+
+using HeapBudgetDeathTest = testing::Test;
+TEST(HeapBudgetDeathTest, StopNamesWhatHoldsMost) {
+  const auto by_size = [] {
+    heap<exhaustion::counted<exhaustion::stop>> h({.budget_bytes = 8 * mib, .name = "tenant"});
+    for (int i = 0; i < 3; ++i) static_cast<void>(h.allocate(mib));
+    while (true) static_cast<void>(h.allocate(512));
+  };
+  EXPECT_DEATH(
+      by_size(),
+      "ashlar: allocate\\(0x0\\): out of memory, pool 'tenant', needed 512, budget 8388608, "
+      "committed 8388608, in use [0-9]+, most of it held by blocks of 512 bytes \\([45][0-9]+ "
+      "bytes\\), large blocks \\(3145728 bytes\\), check::full<> tells which call sites hold "
+      "it\n");
+  const auto by_place = [] {
+    heap<check::full<>, exhaustion::handler_and_retry<exhaustion::stop>> h({.budget_bytes = mib});
+    while (true) static_cast<void>(h.allocate(500));
+  };
+  EXPECT_DEATH(
+      by_place(),
+      "out of memory, needed 500, budget 1048576, committed [0-9]+, in use [0-9]+, most of it "
+      "held by [^,]+ at [^,]+ from [^,]+ at [^,]+ \\([0-9]+ bytes\\)\n");
+}
+
 // ---- sources ------------------------------------------------------------------------------------
 
 TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {

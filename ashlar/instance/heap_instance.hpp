@@ -15,6 +15,7 @@
 #include <ashlar/instance/heap_body.hpp>
 #include <ashlar/instance/heap_space.hpp>
 #include <ashlar/os/sanitizer.hpp>
+#include <ashlar/runtime/memory_limit.hpp>
 
 namespace ashlar::runtime {
 
@@ -60,11 +61,15 @@ class heap_instance final : public heap_body {
   };
 
   static constexpr std::uint64_t never_hit_id = UINT64_MAX;
+  static constexpr unsigned no_soft_limit = 100;
 
   [[nodiscard]] bool start_checks(const heap_checks& checks) noexcept;
   /// Effects: the heap holds no more than `bytes` from now on, 0: as much as there is. What it has
   /// already it keeps.
   void set_budget(std::uint64_t bytes) noexcept;
+  ASHLAR_COLD void cross() noexcept;
+  /// Effects: the program's function makes room. Returns: whether there is one, and it may run.
+  ASHLAR_COLD bool make_room(std::size_t bytes_to_drop) noexcept;
   [[nodiscard]] bool is_watched() const noexcept { return watch_.counts_exactly(); }
   [[nodiscard]] detail::watched_heap<plain_calls> watched_calls() noexcept {
     return {watch_, plain_calls{this}};
@@ -75,6 +80,8 @@ class heap_instance final : public heap_body {
 
   heap_engine engine_;
   detail::heap_watch watch_;
+  limit_answer answer_;
+  std::atomic<unsigned> soft_percent_{no_soft_limit};
   std::uint64_t id_ = 0;  ///< `hit_id_` is the same, but for a heap with checks
   std::atomic<std::size_t> budget_bytes_{SIZE_MAX};
   std::atomic<std::uint32_t> pressure_{0};  ///< how often the heap was exhausted

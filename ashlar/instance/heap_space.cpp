@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <mutex>
+#include <utility>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/instance/heap_space.hpp>
+#include <ashlar/runtime/process_thread.hpp>
 
 namespace ashlar::runtime {
 namespace {
@@ -29,6 +31,19 @@ constexpr std::size_t power_of_two(std::size_t n, std::size_t most) noexcept {
   return n >= most ? most : std::bit_ceil(n);
 }
 
+/// While it lives, the calling thread is in a source, with locks of a heap.
+class source_call {
+ public:
+  source_call() noexcept : before_(std::exchange(self.in_source, true)) {}
+  ~source_call() { self.in_source = before_; }
+  source_call(const source_call&) = delete;
+  source_call& operator=(const source_call&) = delete;
+
+ private:
+  detail::lock_level of_source_;
+  bool before_;
+};
+
 }  // namespace
 
 void* heap_space::reserve(std::size_t bytes) noexcept {
@@ -45,7 +60,7 @@ void* heap_space::reserve(std::size_t bytes) noexcept {
   if (free == pieces_ + ranges_max) return nullptr;
   void* begin = nullptr;
   {
-    const detail::lock_level of_source;
+    const source_call here;
     begin = source_.allocate(source_.self, bytes, piece_alignment);
   }
   if (begin == nullptr) return nullptr;
@@ -68,7 +83,7 @@ void heap_space::release(void* p, std::size_t bytes) noexcept {
   }
   taken_.store(taken_bytes() - bytes);
   returned_.store(returned_bytes() + bytes);
-  const detail::lock_level of_source;
+  const source_call here;
   source_.deallocate(source_.self, p, bytes, piece_alignment);
 }
 

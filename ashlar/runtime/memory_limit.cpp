@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include <ashlar/check/heap_leaks.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/fault/report.hpp>
@@ -23,46 +24,81 @@ constinit memory_limit the_limit;
 
 namespace {
 
-/// Returns: whether the calling thread is in a place where the program's function must not run, nor
-/// the process end: in that function, or in a handler that interrupted a call of the heap.
-[[nodiscard]] bool is_in_between() noexcept {
-  return self.at_limit || self.outside || self.pass.depth != 0;
-}
+/// What holds some of a heap: a call stack, or blocks of one size (0: large ones).
+struct holder {
+  std::uint64_t bytes = 0;
+  const void* const* frames = nullptr;
+  std::uint32_t depth = 0;
+  std::uint32_t tag = 0;
+  std::uint64_t block_size = 0;
+};
 
-/// Effects: appends the places that hold most, by the samples, each with the place that called it.
-void append_holders(text_writer& to) noexcept {
-  constexpr std::size_t told_max = 3;
-  struct {
-    double bytes = 0;
-    const detail::sampled_site* site = nullptr;  // none ever goes
-  } most[told_max + 1];
+/// Those that hold most.
+class most_holders {
+ public:
+  void note(const holder& one) noexcept {
+    most_[told_max] = one;
+    for (std::size_t i = told_max; i != 0 && most_[i].bytes > most_[i - 1].bytes; --i)
+      std::swap(most_[i], most_[i - 1]);
+  }
+  [[nodiscard]] bool is_empty() const noexcept { return most_[0].bytes == 0; }
+
+  /// Effects: appends them, each call stack with the place that called it.
+  void append(text_writer& to) const noexcept {
+    for (std::size_t i = 0; i < told_max && most_[i].bytes != 0; ++i) {
+      const holder& one = most_[i];
+      to << (i == 0 ? ", most of it held by " : ", ");
+      for (std::uint32_t f = 0; f < one.depth && f < 2; ++f) {
+        const os::frame_place place = os::place_of(one.frames[f]);
+        to << (f != 0 ? " from " : "") << (place.function != nullptr ? place.function : "code")
+           << " at " << (place.file != nullptr ? place.file : "") << "+"
+           << reinterpret_cast<const void*>(place.offset);
+      }
+      if (one.block_size != 0)
+        to << "blocks of " << one.block_size << " bytes";
+      else if (one.depth == 0)
+        to << (one.frames == nullptr ? "large blocks" : "unknown calls");
+      to << " (" << one.bytes << " bytes";
+      if constexpr (is_drop_in)
+        if (detail::sampled_tag tag; samples.read_tag(one.tag, tag))
+          to << ", tag " << static_cast<const char*>(tag.name);
+      to << ")";
+    }
+  }
+
+ private:
+  static constexpr std::size_t told_max = 3;
+  holder most_[told_max + 1];
+};
+
+/// Effects: appends what holds most: call stacks, by the samples or by full checks; else blocks by
+/// their size.
+void append_holders(text_writer& to, const ashlar_stats& now, detail::full_check* checks) noexcept {
+  most_holders most;
+  if (checks != nullptr && checks->is_on()) {
+    const detail::leak_sites sites([checks](auto visit) { checks->for_each_live(visit); });
+    for (const detail::leak_site& s : sites)
+      most.note({.bytes = s.bytes, .frames = s.at.frames, .depth = s.at.depth});
+    return most.append(to);
+  }
   if constexpr (is_drop_in) {
     if (samples.has_started())
-      samples.for_each_site([&](const detail::sampled_site& s) {
-        most[told_max] = {s.sums.live_bytes, &s};
-        for (std::size_t i = told_max; i != 0 && most[i].bytes > most[i - 1].bytes; --i)
-          std::swap(most[i], most[i - 1]);
+      samples.for_each_site([&](const detail::sampled_site& s) {  // none ever goes
+        most.note({.bytes = static_cast<std::uint64_t>(std::max(s.sums.live_bytes, 0.0)),
+                   .frames = s.frames,
+                   .depth = s.depth,
+                   .tag = s.tag});
       });
+    if (!most.is_empty()) return most.append(to);
   }
-  if (most[0].bytes < 1) {
-    to << ", ASHLAR_SAMPLE=512K tells which call sites hold it";
-    return;
-  }
-  to << ", most of it held by ";
-  for (std::size_t i = 0; i < told_max && most[i].bytes >= 1; ++i) {
-    if (i != 0) to << ", ";
-    for (std::uint32_t f = 0; f < most[i].site->depth && f < 2; ++f) {
-      const os::frame_place place = os::place_of(most[i].site->frames[f]);
-      to << (f != 0 ? " from " : "") << (place.function != nullptr ? place.function : "code")
-         << " at " << (place.file != nullptr ? place.file : "") << "+"
-         << reinterpret_cast<const void*>(place.offset);
-    }
-    to << " (" << static_cast<std::uint64_t>(most[i].bytes) << " bytes";
-    if constexpr (is_drop_in)
-      if (detail::sampled_tag tag; samples.read_tag(most[i].site->tag, tag))
-        to << ", tag " << static_cast<const char*>(tag.name);
-    to << ")";
-  }
+  for (std::uint32_t i = 0; i < now.class_count; ++i)
+    most.note({.bytes = now.classes[i].block_size * now.classes[i].blocks_in_use,
+               .block_size = now.classes[i].block_size});
+  most.note({.bytes = now.large.committed_bytes});
+  most.append(to);
+  to << (is_drop_in          ? ", ASHLAR_SAMPLE=512K tells which call sites hold it"
+         : checks != nullptr ? ", check::full<> tells which call sites hold it"
+                             : "");
 }
 
 }  // namespace
@@ -98,11 +134,31 @@ void memory_limit::set(std::uint64_t bytes) noexcept {
   os::write_remark(line.data(), line.size());
 }
 
-void memory_limit::call_back(function call, void* argument, unsigned percent) noexcept {
+void limit_answer::set(function call, void* argument) noexcept {
   // Whoever calls it finds that it is not the same before and after the argument.
   function_.store(nullptr);
   argument_.store(argument);
   function_.store(call);
+}
+
+bool limit_answer::run(std::size_t bytes_to_drop) const noexcept {
+  const function call = function_.load();
+  void* const argument = argument_.load();
+  if (call == nullptr || call != function_.load()) return false;
+  const int saved = errno;
+  self.at_limit = true;
+  call(bytes_to_drop, argument);
+  self.at_limit = false;
+  errno = saved;
+  return true;
+}
+
+bool is_in_between() noexcept {
+  return self.at_limit || self.in_source || self.outside || self.pass.depth != 0;
+}
+
+void memory_limit::call_back(function call, void* argument, unsigned percent) noexcept {
+  answer_.set(call, argument);
   soft_percent_.store(percent == 0 ? usual_percent : percent, std::memory_order_relaxed);
   apply();
 }
@@ -119,14 +175,7 @@ void memory_limit::apply() noexcept {
 }
 
 bool memory_limit::call_program(std::size_t bytes_to_drop) noexcept {
-  const function call = function_.load();
-  void* const argument = argument_.load();
-  if (call == nullptr || call != function_.load()) return false;
-  const int saved = errno;
-  self.at_limit = true;
-  call(bytes_to_drop, argument);
-  self.at_limit = false;
-  errno = saved;
+  if (!answer_.run(bytes_to_drop)) return false;
   if (const visit here; here.is_inside()) {
     empty_quarantine();
     if (self.own != nullptr) the_heap.flush(*self.own);
@@ -191,24 +240,29 @@ bool memory_limit::make_room(std::size_t size) noexcept {
 }
 
 void memory_limit::refuse(std::size_t size, const char* call) noexcept {
+  if (self.in_source) self.source_refused = true;
   if (is_in_between()) return;
   {
     const visit here;
     if (!here.is_inside() || !the_heap.is_beyond_limit(size)) return;
   }
   the_heap.note_refusal();
-  if (ends_.load(std::memory_order_relaxed)) end(size, call);
-}
-
-void memory_limit::end(std::size_t size, const char* call) const noexcept {
+  if (!ends_.load(std::memory_order_relaxed)) return;
   ashlar_stats now;
   collect(now, false);
+  end_at_limit(size, call, now);
+}
+
+void end_at_limit(std::size_t size, const char* call, const ashlar_stats& now, const char* pool,
+                  detail::full_check* checks) noexcept {
   line_writer<2048> more;
-  more << "limit " << bytes_.load(std::memory_order_relaxed) << " (ASHLAR_LIMIT), committed "
-       << now.total.committed_bytes << ", in use " << now.total.bytes_in_use;
-  append_holders(more);
+  const bool is_budget = checks != nullptr;
+  more << (is_budget ? "budget " : "limit ") << now.total.limit_bytes
+       << (is_budget ? "" : " (ASHLAR_LIMIT)") << ", committed " << now.total.committed_bytes
+       << ", in use " << now.total.bytes_in_use;
+  append_holders(more, now, checks);
   more.end_text();
-  detail::end_in_fault({.kind = fault_kind::exhausted, .call = call, .needed = size},
+  detail::end_in_fault({.kind = fault_kind::exhausted, .call = call, .pool = pool, .needed = size},
                        {.more = more.data()});
 }
 

@@ -1,4 +1,4 @@
-// runtime/memory_limit.hpp: a bound on what the process heap holds, and what happens at it.
+// runtime/memory_limit.hpp: a bound on what a heap holds, and what happens at it.
 // Layer: runtime.
 //
 //   below the soft limit   nothing
@@ -12,6 +12,7 @@
 // compares where it grows (pages/page_supply.hpp), so hits pay nothing, and a miss looks at one
 // flag. Not counted: the heap's own tables, guarded blocks, samples, the reserve that serves beside
 // a fork, and heap instances whose source is the system.
+// A heap instance's budget is such a bound, with an answer of its own (instance/heap_body.cpp).
 // Thread-safety: any caller at any time. The program's function is called with no lock held.
 #pragma once
 
@@ -21,6 +22,7 @@
 #include <string_view>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/stats.h>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace ashlar::runtime {
@@ -36,9 +38,41 @@ namespace ashlar::runtime {
 /// are too many), ENOMEM.
 [[nodiscard]] int limit_tag(std::string_view name, std::uint64_t bytes) noexcept;
 
-class memory_limit {
+/// The program's function for one heap's limit.
+class limit_answer {
  public:
   using function = void (*)(std::size_t bytes_to_drop, void* argument);
+
+  constexpr limit_answer() noexcept = default;
+  limit_answer(const limit_answer&) = delete;
+  limit_answer& operator=(const limit_answer&) = delete;
+
+  /// Effects: `call`, null: nothing, is called with `argument`. Requires: one thread at a time.
+  void set(function call, void* argument) noexcept;
+  /// Effects: the function runs, if there is one. Returns: whether it did. Requires: no lock of a
+  /// heap is held, and !is_in_between().
+  [[nodiscard]] bool run(std::size_t bytes_to_drop) const noexcept;
+
+ private:
+  std::atomic<function> function_{nullptr};
+  std::atomic<void*> argument_{nullptr};
+};
+
+/// Returns: whether the calling thread is in a place where the program's function must not run, nor
+/// the process end: in that function, in the source of a heap instance, which is asked under that
+/// heap's locks, or in a handler that interrupted a call of the heap.
+[[nodiscard]] bool is_in_between() noexcept;
+
+/// Effects: ends the process as by a fault, in one line that names what holds most: at the limit
+/// of the process, or at the budget of the heap instance whose `checks` are given. `now` is of that
+/// heap, `pool` its name or null.
+[[noreturn]] ASHLAR_COLD void end_at_limit(std::size_t size, const char* call,
+                                           const ashlar_stats& now, const char* pool = nullptr,
+                                           detail::full_check* checks = nullptr) noexcept;
+
+class memory_limit {
+ public:
+  using function = limit_answer::function;
 
   constexpr memory_limit() noexcept = default;
   memory_limit(const memory_limit&) = delete;
@@ -73,7 +107,8 @@ class memory_limit {
   /// function makes room. Returns: whether to try once more. Requires: as note_miss.
   [[nodiscard]] bool make_room(std::size_t size) noexcept;
   /// Effects: called when a request of `call` gets null for good: if the limit is why, it is
-  /// counted, or the process ends. Requires: as note_miss.
+  /// counted, or the process ends; in the source of a heap instance, that heap learns of it.
+  /// Requires: as note_miss.
   void refuse(std::size_t size, const char* call) noexcept;
 
  private:
@@ -81,14 +116,12 @@ class memory_limit {
   ASHLAR_COLD void cross() noexcept;
   /// Returns: whether there is such a function, and it was called.
   bool call_program(std::size_t bytes_to_drop) noexcept;
-  [[noreturn]] ASHLAR_COLD void end(std::size_t size, const char* call) const noexcept;
 
   static constexpr unsigned usual_percent = 80;
 
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<unsigned> soft_percent_{usual_percent};
-  std::atomic<function> function_{nullptr};
-  std::atomic<void*> argument_{nullptr};
+  limit_answer answer_;
   std::atomic<bool> ends_{false};
 };
 

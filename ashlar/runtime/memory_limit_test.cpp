@@ -289,6 +289,11 @@ TEST_F(MemoryLimit, AChildOfForkHasIt) {
       [] { return block_of(9 * mib) == nullptr && block_of(mib) != nullptr; }));
 }
 
+struct empty_source {
+  static void* allocate(std::size_t, std::size_t) noexcept { return nullptr; }
+  static void deallocate(void*, std::size_t, std::size_t) noexcept {}
+};
+
 TEST_F(MemoryLimit, ATenantsHeapIsWithinTheProcesss) {
   limit_to(24 * mib);
   heap tenant({.budget_bytes = 8 * mib}, process_source{});
@@ -299,8 +304,37 @@ TEST_F(MemoryLimit, ATenantsHeapIsWithinTheProcesss) {
   EXPECT_LE(bytes, 8 * mib) << "its own budget";
   EXPECT_LE(fill(mib), 24 * mib - bytes) << "the process's limit";
   heap late({.budget_bytes = 8 * mib}, process_source{});
+  const std::uint64_t refused = total().limit_refusals;
   EXPECT_EQ(late.try_allocate(3 * mib), nullptr) << "the process has no more";
+  EXPECT_EQ(total().limit_refusals, refused + 1);
+  heap other({}, empty_source{});
+  EXPECT_EQ(other.try_allocate(3 * mib), nullptr);
+  EXPECT_EQ(total().limit_refusals, refused + 1) << "another source's refusal is not the process's";
   EXPECT_LE(total().committed_bytes, limit);
+}
+
+/// A heap asks its source with its locks held: the program's function waits until they are free.
+TEST_F(MemoryLimit, TheFunctionMayUseATenantsHeap) {
+  struct tenant {
+    heap<process_source> memory;
+    void* cached = nullptr;
+    static void drop(std::size_t, void* argument) {
+      auto& own = *static_cast<tenant*>(argument);
+      own.memory.deallocate(std::exchange(own.cached, nullptr));
+      own.memory.trim();
+    }
+  };
+  tenant own;
+  void* const first = own.memory.try_allocate(mib);  // the heap keeps its first piece
+  own.cached = own.memory.try_allocate(12 * mib);
+  ASSERT_NE(own.cached, nullptr);
+  ASSERT_EQ(ashlar_on_limit(tenant::drop, &own, 100), 0);
+  limit_to(28 * mib);
+  void* const more = own.memory.try_allocate(13 * mib);
+  EXPECT_NE(more, nullptr) << "what the function dropped serves it";
+  EXPECT_EQ(own.cached, nullptr);
+  own.memory.deallocate(more);
+  own.memory.deallocate(first);
 }
 
 using MemoryLimitDeathTest = MemoryLimit;
@@ -310,10 +344,11 @@ TEST_F(MemoryLimitDeathTest, EndsInOneLineWhereTheEnvironmentSaysSo) {
     limit_to(8 * mib);
     fill(mib);
   };
-  EXPECT_EXIT(reach_it(), testing::KilledBySignal(SIGABRT),
-              "^ashlar: xmalloc\\(0x0\\): out of memory, needed 1048576, limit [0-9]+ "
-              "\\(ASHLAR_LIMIT\\), committed [0-9]+, in use [0-9]+, ASHLAR_SAMPLE=512K tells "
-              "[^\n]*\n$");
+  EXPECT_EXIT(
+      reach_it(), testing::KilledBySignal(SIGABRT),
+      "^ashlar: xmalloc\\(0x0\\): out of memory, needed 1048576, limit [0-9]+ "
+      "\\(ASHLAR_LIMIT\\), committed [0-9]+, in use [0-9]+, most of it held by large blocks "
+      "\\([0-9]+ bytes\\)[^\n]*\n$");
 }
 
 TEST(ParseLimit, BytesAndPercentages) {

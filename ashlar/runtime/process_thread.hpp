@@ -29,6 +29,8 @@ struct thread_state {
   bool outside = false;
   bool counts_calls = false;     ///< it has test scopes: every call misses
   bool at_limit = false;         ///< the program makes room, or the last try goes on
+  bool in_source = false;        ///< a heap instance asks its source, with locks of its own
+  bool source_refused = false;   ///< there the process heap had nothing, at its limit
   bool answers = false;          ///< at the control socket: beyond the limit the reserve serves it
   std::uint16_t in_reserve = 0;  ///< how often the thread is inside one of the reserve's heaps
   detail::guard_turn turn;

@@ -278,6 +278,58 @@ class AgentTest(CommandTest):
         self.assertAlmostEqual(float(found[0]["value"][1]), live, delta=200_000)
         self.assertGreaterEqual(live, 5_000_000)
 
+    @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")
+    def test_targets_by_prometheus(self):
+        """What a reader of profiles does with the list: each process's own URL, which has its profile."""
+        services = [self.service(ASHLAR_SAMPLE="1K", OTEL_SERVICE_NAME=name) for name in ("shop", 'a "b"')]
+        self.agent()
+        port = free_port()
+        # Readers of profiles take the path and the parameter from the labels; Prometheus has another name for the path.
+        settings = write(self.path("prometheus.yml"), "scrape_configs:\n- job_name: ashlar\n  http_sd_configs:\n"
+                         f"  - url: 'http://127.0.0.1:{self.address[1]}/targets'\n  relabel_configs:\n"
+                         "  - {source_labels: [__profile_path__], target_label: __metrics_path__}\n")
+        self.start(["prometheus", f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}",
+                    f"--storage.tsdb.path={self.folder}/data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        found = []
+
+        def are_found():
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/targets", timeout=5) as answer:
+                    found[:] = json.load(answer)["data"]["activeTargets"]
+            except (OSError, urllib.error.URLError):
+                return False
+            return len(found) == 2
+        self.assertTrue(wait_until(are_found, 60), "Prometheus has not found the targets")
+        by_pid = {each["labels"]["pid"]: each for each in found}
+        self.assertEqual(set(by_pid), {str(each.pid) for each in services})
+        for service, name in zip(services, ("shop", 'a "b"')):
+            target = by_pid[str(service.pid)]
+            self.assertEqual((target["labels"]["service"], target["labels"]["service_name"]), (name, name))
+            self.assertEqual(target["scrapeUrl"], f"http://127.0.0.1:{self.address[1]}/debug/pprof/heap?pid={service.pid}")
+            with urllib.request.urlopen(target["scrapeUrl"], timeout=30) as answer:
+                self.assertEqual(Profile(answer.read()).shown_first, "inuse_space")
+
+    def test_sockets_elsewhere(self):
+        """Where ASHLAR_CONTROL says: to a service one path, to the agent and to ctl a pattern."""
+        folders = [self.path("a"), self.path("b")]
+        services = []
+        for folder in folders:
+            os.mkdir(folder, 0o700)
+            made = self.start([SERVICE], {"LD_PRELOAD": DROP_IN, "ASHLAR_CONTROL": os.path.join(folder, "heap-%p.sock")})
+            self.assertEqual(made.stdout.readline().strip(), str(made.pid))
+            self.assertTrue(wait_until(lambda: os.listdir(folder)))  # pylint: disable=cell-var-from-loop
+            services.append(made.pid)
+        everywhere = {"ASHLAR_CONTROL": self.path("?", "*-%p.sock")}
+        self.agent(**everywhere)
+        found = {process["pid"] for process in json.loads(self.text("/processes"))["processes"]}
+        self.assertEqual(found, set(services))
+        listed = json.loads(self.ashlar("ctl", "--once", "--json", environment=everywhere).stdout)
+        self.assertEqual({process["pid"] for process in listed["processes"]}, set(services))
+        for folder, pid in zip(folders, services):
+            one = {"ASHLAR_CONTROL": os.path.join(folder, "heap-%p.sock")}
+            self.assertIn(f"process {pid}", self.ashlar("ctl", pid, "stats", environment=one).stdout)
+            self.refused(1, "has no control socket", "ctl", pid, "stats")
+
     def test_profiles(self):
         service = self.service(ASHLAR_SAMPLE="1K")
         service.ask("keep 4000")
@@ -308,6 +360,7 @@ class AgentTest(CommandTest):
     def test_profiles_that_there_are_not(self):
         self.agent()
         self.assertEqual(self.ask("/debug/pprof/heap")[0].status, 400)
+        self.assertEqual(self.text("/targets"), "[]")
         service = self.service()
         time.sleep(0.6)
         for words, status, why in (("", 409, "nothing was ever sampled"), ("?pid=1", 404, "no such process"),
@@ -322,6 +375,13 @@ class AgentTest(CommandTest):
         self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=1024", "POST", X_Ashlar="1")[0].status, 200)
         service.ask("keep 1000")
         self.assertGreater(Profile(self.ask("/debug/pprof/heap")[1]).sum("inuse_space"), 500_000)
+
+        other = self.service(OTEL_SERVICE_NAME="shop")
+        time.sleep(0.6)
+        response, body = self.ask("/debug/pprof/heap")
+        self.assertEqual(response.status, 400)
+        self.assertRegex(body.decode(), r"\Athere are 2 processes: \?pid=N names one of them\n(\?pid=\d+ \S+ agent_service\n){2}\Z")
+        self.assertIn(f"\n?pid={other.pid} shop agent_service\n", body.decode())
 
     def record(self, pid, seconds):
         return self.ask(f"/record?pid={pid}&seconds={seconds}", "POST", X_Ashlar="1")

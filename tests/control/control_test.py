@@ -164,11 +164,23 @@ class ControlTest(CommandTest):
 
     def test_tag_limit(self):
         one = self.service()
+        self.refused(1, "parser: no block was sampled under this tag", "ctl", one.pid, "tag", "parser")
+        self.refused(2, "expected: ashlar ctl PROCESS tag NAME", "ctl", one.pid, "tag")
         if not DROP_IN:
             self.refused(1, "only libashlar-malloc.so samples", "ctl", one.pid, "tag", "parser=1M")
             return
-        self.refused(1, "expected a tag, = and bytes", "ctl", one.pid, "tag", "parser")
+        self.refused(1, "expected a tag, = and bytes", "ctl", one.pid, "tag", "parser=")
         self.done("ctl", one.pid, "tag", "parser=1M")
+        self.assertEqual(self.done("ctl", one.pid, "tag", "parser"), "0 B live, give or take 0 B, limit 1.0 MiB\n")
+        self.done("ctl", one.pid, "sample", "1K")
+        one.ask("keep_tagged 3000")
+        tag = json.loads(self.done("ctl", "--json", one.pid, "tag", 'the "cache"'))
+        self.assertEqual((tag["tag"], tag["limit_bytes"]), ('the "cache"', 0))
+        self.assertAlmostEqual(tag["live_bytes"], 3000 * 1000, delta=6 * tag["live_error_bytes"])
+        self.assertGreater(tag["live_error_bytes"], 0)
+        line = self.done("ctl", one.pid, "tag", 'the "cache"')
+        self.assertRegex(line, r"^\S+ MiB live, give or take \S+ KiB, limit none\n$")
+        self.assertIn(f'\n  tag        the "cache": {line}', self.done("ctl", one.pid, "stats"))
         self.assertIn('ashlar_tag_limit_bytes{tag="parser"} 1048576\n', self.done("ctl", one.pid, "metrics"))
 
     def test_samples(self):

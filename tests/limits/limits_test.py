@@ -70,7 +70,8 @@ def end():
     line = (r"ashlar: malloc\(0x0\): out of memory, needed 262144, limit 33554432 \(ASHLAR_LIMIT\), committed 3\d{7}, "
             r"in use 3\d{7}, ")
     out, errors = run(400, status=-signal.SIGABRT, LIMIT="32M", LIMIT_ACTION="end")
-    assert out == "" and re.fullmatch(line + "ASHLAR_SAMPLE=512K tells .*\n", errors), errors
+    assert out == "" and re.fullmatch(line + r"most of it held by large blocks \(3\d{7} bytes\).*"
+                                     ", ASHLAR_SAMPLE=512K tells .*\n", errors), errors
     _, errors = run(400, status=-signal.SIGABRT, LIMIT="32M", LIMIT_ACTION="end", SAMPLE="64K")
     named = re.fullmatch(line + r"most of it held by hold_most at (\S+)\+0x[0-9a-f]+ from main at \1\+0x[0-9a-f]+ "
                          r"\((\d+) bytes, tag blocks\).*\n", errors)

@@ -67,6 +67,24 @@ std::string fleet_json(const fleet_look& now, const fleet& all) {
                            {"processes", std::move(processes)}});
 }
 
+std::string targets_json(const fleet_look& now, const std::string& address) {
+  nlohmann::json targets = nlohmann::json::array();
+  for (const process_figures& each : now.processes) {
+    const std::string pid = std::to_string(each.socket.pid);
+    targets.push_back({{"targets", nlohmann::json::array({address})},
+                       {"labels",
+                        {{"__profile_path__", "/debug/pprof/heap"},
+                         {"__param_pid", pid},
+                         {"pid", pid},
+                         {"comm", each.facts.comm},
+                         {"service", each.facts.service},
+                         {"service_name", each.facts.service},  // as Pyroscope calls it
+                         {"version", each.facts.version},
+                         {"cgroup", each.facts.cgroup}}}});
+  }
+  return files::json_text(targets);
+}
+
 std::string sites_json(std::string_view profile, std::size_t rows) try {
   read_profile p = read(profile);
   std::ranges::sort(p.stacks, [&](const auto& a, const auto& b) {

@@ -127,6 +127,10 @@ class web_server {
     http_.Get("/processes", [this](const Request&, Response& to) {
       to.set_content(fleet_json(*fleet_.look(), fleet_), "application/json");
     });
+    http_.Get("/targets", [this](const Request& request, Response& to) {
+      to.set_content(targets_json(*fleet_.look(), request.get_header_value("Host")),
+                     "application/json");
+    });
     http_.Get("/debug/pprof/heap", [this](const Request& request, Response& to) {
       send_profile(request, "inuse_space", to);
     });
@@ -210,8 +214,11 @@ class web_server {
                                     Response& to) const {
     if (!request.has_param("pid")) {
       if (now.processes.size() == 1) return &now.processes.front();
-      refuse(to, not_asked_rightly,
-             fmt::format("there are {} processes: ?pid=N names one of them", now.processes.size()));
+      std::string why =
+          fmt::format("there are {} processes: ?pid=N names one of them", now.processes.size());
+      for (const process_figures& each : now.processes)
+        why += fmt::format("\n?pid={} {} {}", each.socket.pid, each.facts.service, each.facts.comm);
+      refuse(to, not_asked_rightly, why);
       return nullptr;
     }
     const auto pid = number_in(request.get_param_value("pid"));

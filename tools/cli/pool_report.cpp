@@ -35,6 +35,16 @@ nlohmann::json figures_json(const Figures& figures, const stats_field<Figures> (
   return json;
 }
 
+// Effects: appends the entries of the list, with their names, if there is one.
+template <class Figures, std::size_t N>
+void read_named(const nlohmann::json& document, const char* list, const char* label,
+                const stats_field<Figures> (&fields)[N],
+                std::vector<std::pair<std::string, Figures>>& into) {
+  if (const auto found = document.find(list); found != document.end())
+    for (const nlohmann::json& entry : *found)
+      into.emplace_back(entry.at(label).get<std::string>(), figures_from(entry, fields));
+}
+
 }  // namespace
 
 pool_statistics parse_pool_statistics(const std::string& text, const std::string& origin) {
@@ -59,10 +69,8 @@ pool_statistics parse_pool_statistics(const std::string& text, const std::string
     for (const nlohmann::json& entry : document.at("classes")) {
       statistics.classes.push_back(figures_from(entry, class_stats_fields));
     }
-    if (const auto heaps = document.find("heaps"); heaps != document.end())
-      for (const nlohmann::json& entry : *heaps)
-        statistics.heaps.emplace_back(entry.at("heap").get<std::string>(),
-                                      figures_from(entry, named_heap_stats_fields));
+    read_named(document, "heaps", "heap", named_heap_stats_fields, statistics.heaps);
+    read_named(document, "tags", "tag", tag_stats_fields, statistics.tags);
   } catch (const nlohmann::json::exception& error) {
     throw command_error(status_failed, fmt::format("{} is damaged or incomplete ({})", origin,
                                                    files::reason_of(error)));
@@ -180,6 +188,8 @@ std::string render_totals(const pool_statistics& statistics, report_detail detai
                         printable(name), heap.heaps == 1 ? "" : fmt::format(" x {}", heap.heaps),
                         format_bytes(heap.bytes_in_use), format_bytes(heap.committed_bytes),
                         heap.budget_bytes == 0 ? "none" : format_bytes(heap.budget_bytes));
+  for (const auto& [name, tag] : statistics.tags)
+    text += fmt::format("  tag        {}: {}", printable(name), render_tag(tag));
   if (detail == report_detail::full) {
     text += fmt::format("  calls      {} allocations, {} frees\n", format_count(total.allocations),
                         format_count(total.frees));
@@ -233,6 +243,12 @@ std::string render_pool_report(const pool_statistics& statistics, report_detail 
         listed.size(), all.size());
   }
   return text;
+}
+
+std::string render_tag(const tag_stats& tag) {
+  return fmt::format("{} live, give or take {}, limit {}\n", format_bytes(tag.live_bytes),
+                     format_bytes(tag.live_error_bytes),
+                     tag.limit_bytes == 0 ? "none" : format_bytes(tag.limit_bytes));
 }
 
 std::string render_process_figures(const measure::child_outcome& outcome) {

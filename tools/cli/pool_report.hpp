@@ -33,6 +33,7 @@ struct pool_statistics {
   nlohmann::json document;             // as the library wrote it
   // Of the program's own, with their names.
   std::vector<std::pair<std::string, named_heap_stats>> heaps;
+  std::vector<std::pair<std::string, tag_stats>> tags;
 };
 
 // Throws: command_error that says what is wrong with the text; `origin` names it.
@@ -53,6 +54,9 @@ enum class report_moment { at_exit, now };
 
 // How many classes a summary lists.
 inline constexpr std::size_t summary_classes = 16;
+
+// Returns: a line of what lives under a tag.
+std::string render_tag(const tag_stats& tag);
 
 // Returns: the table of classes and the totals, lines ended.
 std::string render_pool_report(const pool_statistics& statistics, report_detail detail, glyphs set,

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,16 @@ std::vector<std::string> folders_of(uid_t user) {
 
 std::string path_in(const std::string& folder, pid_t pid) {
   return fmt::format("{}/{}{}", folder, pid, control_protocol::name_end);
+}
+
+// Returns: the path that ASHLAR_CONTROL gives to processes and to this command, with `number` for
+// each %p; empty: it gives none.
+std::string path_by_environment(const std::string& number) {
+  const char* const given = std::getenv("ASHLAR_CONTROL");
+  std::string path = given != nullptr && given[0] == '/' ? given : "";
+  for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos; at += number.size())
+    path.replace(at, 2, number);
+  return path;
 }
 
 // Returns: the process whose socket has this name; 0: it is another file.
@@ -81,6 +92,13 @@ std::vector<process_socket> sockets_in(const std::vector<std::string>& folders, 
       if (pid != 0) found.push_back({pid, each->path().string()});
     }
   }
+  glob_t elsewhere{};
+  if (::glob(path_by_environment("*").c_str(), GLOB_NOSORT, nullptr, &elsewhere) == 0)
+    for (std::size_t i = 0; i < elsewhere.gl_pathc && found.size() < most; ++i) {
+      const fs::path path(elsewhere.gl_pathv[i]);
+      found.push_back({process_named(path.filename().string()), path.string()});
+    }
+  ::globfree(&elsewhere);
   const auto key = [](const process_socket& s) { return std::tie(s.pid, s.path); };
   std::ranges::sort(found, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   // Two of the folders may be one.
@@ -138,6 +156,10 @@ process_socket socket_of(pid_t pid) {
   if (state.starts_with('Z'))
     fail(fmt::format("process {} has ended, and only its exit status is left", pid));
   const uid_t owner = files::require_own_process(pid);
+  const std::string elsewhere = path_by_environment(std::to_string(pid));
+  if (elsewhere.find(std::to_string(pid)) != std::string::npos &&
+      ::access(elsewhere.c_str(), F_OK) == 0)
+    return {pid, elsewhere};
   for (const uid_t user : {owner, ::geteuid()})
     for (const std::string& folder : folders_of(user)) {
       const std::string path = path_in(folder, pid);

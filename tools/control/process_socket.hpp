@@ -18,8 +18,8 @@ struct process_socket {
   [[nodiscard]] std::string name() const;
 };
 
-// Returns: the sockets in this user's folders, by the number of the process. A process that was
-// killed may have left one.
+// Returns: the sockets in this user's folders and where ASHLAR_CONTROL of this command says, by the
+// number of the process. A process that was killed may have left one.
 std::vector<process_socket> sockets_of_user();
 
 // Returns: the same of all users, where this one is root; at most `most`. Another user's folder is

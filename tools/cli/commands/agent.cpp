@@ -34,6 +34,7 @@ as root, and asks them each time that it is asked. It ends by Ctrl-C or SIGTERM.
   /metrics                all figures, for Prometheus
   /debug/pprof/heap?pid=N what lives in a process that samples, for go tool pprof
   /debug/pprof/allocs?pid=N  the same, what was allocated first
+  /targets                where these are, for Grafana Alloy, Parca and http_sd of Prometheus
   /healthz                says ok
 
 Nobody but this host reaches it, unless --listen names another address. Then whoever asks needs

@@ -1,5 +1,6 @@
 // tools/cli/commands/ctl.cpp: `ashlar ctl`: one request to a process that runs, or the list of all.
 // Layer: cli.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -66,7 +67,8 @@ Requests:
   limit [N|P%|0]     what the heap may hold: 512M, 90% of the control group's limit, 0: all there is;
                      without a word what it is now
   budget NAME [N|P%|0]  the same of a heap that the program has named
-  tag NAME=N         a line on its standard error where more than N bytes live under the tag; 0: none
+  tag NAME[=N]       a line on its standard error where more than N bytes live under the tag, 0: none;
+                     without =N what lives under it, by samples, and its limit
   sample N|off       sample one of every N bytes (512K, say) with its call stack, or none any more
   profile FILE       write the samples to FILE, for go tool pprof
   record start FILE  write its allocations into a trace, from now on
@@ -191,7 +193,25 @@ int sample_request(const ctl_options& options) {
 }
 
 int tag_request(const ctl_options& options) {
-  ask_process(options, "tag " + only_word(options, "tag NAME=BYTES"));
+  const std::string& word = only_word(options, "tag NAME, or tag NAME=BYTES");
+  if (word.find('=') != std::string::npos) {
+    ask_process(options, "tag " + word);
+    return 0;
+  }
+  const pool_statistics now =
+      parse_pool_statistics(ask_process(options, "stats"), "the answer of the process");
+  const auto tag = std::ranges::find(now.tags, word, &decltype(now.tags)::value_type::first);
+  if (tag == now.tags.end())
+    throw command_error(status_failed,
+                        fmt::format("{}: no block was sampled under this tag, and it has no limit",
+                                    printable(word)));
+  print_report(
+      options.json_path,
+      [&] {
+        const auto place = static_cast<std::size_t>(tag - now.tags.begin());
+        return files::json_text(now.document.at("tags").at(place));
+      },
+      [&] { return render_tag(tag->second); });
   return 0;
 }
 
@@ -288,8 +308,9 @@ moment look() {
     if (answers[i].how == control::outcome::silent) ++now.silent;
     if (answers[i].how != control::outcome::done) continue;
     try {
-      now.processes.emplace(sockets[i].pid,
-                            parse_pool_statistics(answers[i].text, sockets[i].name()));
+      pool_statistics statistics = parse_pool_statistics(answers[i].text, sockets[i].name());
+      const pid_t pid = answers[i].from > 0 ? answers[i].from : sockets[i].pid;
+      now.processes.emplace(pid, std::move(statistics));
     } catch (const command_error&) {  // of another release
       ++now.silent;
     }
