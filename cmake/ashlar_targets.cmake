@@ -146,6 +146,13 @@ function(ashlar_test name)
   endforeach()
 endfunction()
 
+# ashlar_command_test(<name> <file> <NAME=VALUE>...): one Python program of the command (tests/support/command_in_folder.py),
+# which is given these values.
+function(ashlar_command_test name file)
+  add_test(NAME ${name} COMMAND ${ASHLAR_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${file} command=$<TARGET_FILE:ashlar_cli> ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 10 LABELS end_to_end)
+endfunction()
+
 # ashlar_expect(<target> <regex>): a ctest entry of that name: the program ends with 0 and its output matches.
 # Not PASS_REGULAR_EXPRESSION: with that ctest does not look at the exit code, nor so at what a sanitizer found.
 function(ashlar_expect name regex)

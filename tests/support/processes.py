@@ -77,9 +77,8 @@ class Talking(subprocess.Popen):
                 pass
 
 
-class CommandTest(unittest.TestCase):
-    """A test with a folder of its own, in which its processes have their sockets, too. What it starts ends with it."""
-    command = ""  # ashlar's path
+class FolderTest(unittest.TestCase):
+    """A test with a folder of its own."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="ashlar", dir="/tmp")  # the path of a socket is short
@@ -88,6 +87,11 @@ class CommandTest(unittest.TestCase):
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
+
+
+class CommandTest(FolderTest):
+    """Its processes have their sockets in the folder, too. What it starts ends with it."""
+    command = ""  # ashlar's path
 
     def start(self, words, environment=None, **options):
         made = Talking(words, {"XDG_RUNTIME_DIR": self.folder, **(environment or {})}, **options)
