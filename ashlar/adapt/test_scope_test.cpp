@@ -58,9 +58,7 @@ TEST(TestScope, CountsAllocationsAndFrees) {
   xfree(before);
   xfree(nullptr);
   f = scope.now();
-  EXPECT_EQ(f.frees, 2u);
-  EXPECT_EQ(f.other_frees, 1u);
-  EXPECT_EQ(f.live_bytes, 100u);
+  EXPECT_EQ(std::tuple(f.frees, f.other_frees, f.live_bytes), std::tuple(2u, 1u, 100u));
   EXPECT_EQ(f.peak_bytes, 100u + (1u << 20));
   EXPECT_EQ(f.reallocations + f.freed_elsewhere + f.not_followed, 0u);
   xfree(a);
@@ -112,19 +110,13 @@ TEST(TestScope, CountsAReallocAsAnAllocationAndAFree) {
   block = xrealloc(block, 101);  // of the same class
   EXPECT_EQ(block, there);
   figures f = scope.now();
-  EXPECT_EQ(f.allocations, 2u);
-  EXPECT_EQ(f.frees, 1u);
-  EXPECT_EQ(f.reallocations, 1u);
-  EXPECT_EQ(f.live_bytes, 101u);
-  EXPECT_EQ(f.peak_bytes, 101u);
+  EXPECT_EQ(std::tuple(f.allocations, f.frees, f.reallocations, f.live_bytes, f.peak_bytes),
+            std::tuple(2u, 1u, 1u, 101u, 101u));
   block = xrealloc(block, 5000);
   EXPECT_NE(block, there);
   f = scope.now();
-  EXPECT_EQ(f.allocations, 3u);
-  EXPECT_EQ(f.frees, 2u);
-  EXPECT_EQ(f.reallocations, 2u);
-  EXPECT_EQ(f.live_blocks, 1u);
-  EXPECT_EQ(f.live_bytes, 5000u);
+  EXPECT_EQ(std::tuple(f.allocations, f.frees, f.reallocations, f.live_blocks, f.live_bytes),
+            std::tuple(3u, 2u, 2u, 1u, 5000u));
   EXPECT_EQ(f.bytes_allocated, 100u + 101u + 5000u);
   EXPECT_EQ(f.other_frees, 0u);
   EXPECT_EQ(xrealloc(block, SIZE_MAX / 2), nullptr);  // the block stays
@@ -221,9 +213,7 @@ TEST(TestScope, CountsBesideForksOfOtherThreads) {
   forks.join();
   const figures f = scope.now();
   EXPECT_EQ(f.allocations, rounds + 1);
-  EXPECT_EQ(f.frees, rounds);
-  EXPECT_EQ(f.live_blocks, 1u);
-  EXPECT_EQ(f.freed_elsewhere, 0u);
+  EXPECT_EQ(std::tuple(f.frees, f.live_blocks, f.freed_elsewhere), std::tuple(rounds, 1u, 0u));
   xfree(block);
 }
 

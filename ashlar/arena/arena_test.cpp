@@ -441,10 +441,8 @@ TEST(Arena, Counts) {
   void* const top = memory.allocate(32, 32);
   memory.deallocate(top, 32, 32);
   arena_stats s = memory.stats();
-  EXPECT_EQ(s.capacity_bytes, 1000u);
-  EXPECT_EQ(s.used_bytes, 32u);
-  EXPECT_EQ(s.peak_bytes, 64u);
-  EXPECT_EQ(s.allocations, 3u);
+  EXPECT_EQ(std::tuple(s.capacity_bytes, s.used_bytes, s.peak_bytes, s.allocations),
+            std::tuple(1000u, 32u, 64u, 3u));
   EXPECT_EQ(s.padding_bytes, 7u + 16);
   EXPECT_EQ(s.chunks, 1u);
   memory.reset();
@@ -454,9 +452,9 @@ TEST(Arena, Counts) {
 
   static_arena<64, counting::none> uncounted;
   static_cast<void>(uncounted.allocate(40));
-  EXPECT_EQ(uncounted.stats().used_bytes, 40u);
-  EXPECT_EQ(uncounted.stats().peak_bytes, 0u);
-  EXPECT_EQ(uncounted.stats().allocations, 0u);
+  EXPECT_EQ(std::tuple(uncounted.stats().used_bytes, uncounted.stats().peak_bytes,
+                       uncounted.stats().allocations),
+            std::tuple(40u, 0u, 0u));
 }
 
 // ---- exhaustion ----

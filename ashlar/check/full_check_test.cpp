@@ -185,23 +185,12 @@ TEST(FullCheckDeathTest, EachFaultIsNamedWithTheBlockAndItsDeeds) {
   checked c(100'000);
   unsigned char* const p = c.make(100);
   EXPECT_DEATH(
-      {
-        p[100] = 1;
-        c.drop(p);
-      },
+      (p[100] = 1, c.drop(p)),
       "is 1 byte past the end of the block of 100 bytes.*\n.*allocated by malloc in thread "
       "[0-9]+\n.*free.0x[0-9a-f]+.: bytes behind the block were overwritten, block size 100");
+  EXPECT_DEATH((p[100 + 16 + 23] = 1, c.drop(p)), "is 40 bytes past the end.*\n.*\n.*overwritten");
   EXPECT_DEATH(
-      {
-        p[100 + 16 + 23] = 1;
-        c.drop(p);
-      },
-      "is 40 bytes past the end.*\n.*\n.*overwritten");
-  EXPECT_DEATH(
-      {
-        p[-16] = 1;
-        c.drop(p);
-      },
+      (p[-16] = 1, c.drop(p)),
       "is 16 bytes before the block of 100 bytes.*\n.*\n.*bytes before the block were overwritten");
   EXPECT_DEATH(c.drop(p, "operator delete"),
                "operator delete.*allocated by another family of calls");
@@ -221,18 +210,11 @@ TEST(FullCheckDeathTest, EachFaultIsNamedWithTheBlockAndItsDeeds) {
   EXPECT_DEATH(static_cast<void>(c.check.size_of(p, "realloc")),
                "freed by free.*\n.*realloc.*double free");
   EXPECT_DEATH(
-      {
-        p[7] = 1;
-        c.check.look("look");
-      },
+      (p[7] = 1, c.check.look("look")),
       "byte 7 of the block of 100 bytes.*\n.*\n.*freed by free.*\n.*look.*written to after it was "
       "freed");
-  EXPECT_DEATH(
-      {
-        p[7] = 1;
-        c.drop(c.make(200'000));
-      },
-      "byte 7 of the block of 100 bytes.*\n.*\n.*\n.*free.*written to after it was freed");
+  EXPECT_DEATH((p[7] = 1, c.drop(c.make(200'000))),
+               "byte 7 of the block of 100 bytes.*\n.*\n.*\n.*free.*written to after it was freed");
 }
 
 TEST(FullCheckDeathTest, CallStacksAreToldWithTheirFunctions) {

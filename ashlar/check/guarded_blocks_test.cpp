@@ -153,10 +153,9 @@ TEST(GuardedBlocks, FiguresAreThoseOfTheBlocks) {
   g.blocks.free(a, "free");
   ashlar_stats stats{};
   g.blocks.add_to(stats);
-  EXPECT_EQ(stats.large.blocks_in_use, 1u);
-  EXPECT_EQ(stats.large.blocks_made, 2u);
-  EXPECT_EQ(stats.large.allocations, 2u);
-  EXPECT_EQ(stats.large.frees, 1u);
+  EXPECT_EQ(std::tuple(stats.large.blocks_in_use, stats.large.blocks_made, stats.large.allocations,
+                       stats.large.frees),
+            std::tuple(1u, 2u, 2u, 1u));
   EXPECT_EQ(stats.large.committed_bytes, 2 * page);
   EXPECT_EQ(stats.large.slack_bytes, page - 1);
   EXPECT_EQ(stats.large.peak_bytes, 3 * page);
@@ -249,49 +248,29 @@ TEST(GuardedBlocksDeathTest, AccessesBeyondABlockAndAfterItsFreeEndAtOnce) {
   guarded g(8);
   unsigned char* const other = g.make(64);
   unsigned char* const p = g.make(100);
-  EXPECT_DEATH(
-      {
-        watch(g);
-        read(p + 112);
-      },
-      "is 13 bytes past the end of the block of 100 bytes at 0x[0-9a-f]+\nashlar: " READ
-      " in thread [0-9]+:\n.*#0 0x[0-9a-f]+.*\n.*allocated by malloc in thread [0-9]+\n"
-      "ashlar: " READ ".0x[0-9a-f]+.: memory behind the block was accessed, block size 100");
-  EXPECT_DEATH(
-      {
-        watch(g);
-        p[112 + page] = 1;
-      },
-      "past the end of the block of 100 bytes.*\n(.*\n)*ashlar: " WRITE ".*behind the block");
-  EXPECT_DEATH(
-      {
-        watch(g);
-        read(p - page);
-      },
-      "is " + std::to_string(page) +
-          " bytes before the block of 100 bytes.*\n(.*\n)*ashlar: " READ ".*before the block");
-  EXPECT_DEATH(
-      {
-        watch(g);
-        read(other + 64 + 200);
-      },
-      "is 201 bytes past the end of the block of 64 bytes")
+  EXPECT_DEATH((watch(g), read(p + 112)),
+               "is 13 bytes past the end of the block of 100 bytes at 0x[0-9a-f]+\nashlar: " READ
+               " in thread [0-9]+:\n.*#0 0x[0-9a-f]+.*\n.*allocated by malloc in thread [0-9]+\n"
+               "ashlar: " READ
+               ".0x[0-9a-f]+.: memory behind the block was accessed, block size 100");
+  EXPECT_DEATH((watch(g), p[112 + page] = 1),
+               "past the end of the block of 100 bytes.*\n(.*\n)*ashlar: " WRITE
+               ".*behind the block");
+  EXPECT_DEATH((watch(g), read(p - page)),
+               "is " + std::to_string(page) +
+                   " bytes before the block of 100 bytes.*\n(.*\n)*ashlar: " READ
+                   ".*before the block");
+  EXPECT_DEATH((watch(g), read(other + 64 + 200)),
+               "is 201 bytes past the end of the block of 64 bytes")
       << "the nearest block is meant, though the address is in another's slot";
   g.blocks.free(p, "free");
   EXPECT_DEATH(
-      {
-        watch(g);
-        read(p + 7);
-      },
+      (watch(g), read(p + 7)),
       "is byte 7 of the block of 100 bytes.*\nashlar: " READ
       " in thread.*\n.*\n.*allocated by malloc.*\n.*freed by free in thread.*\nashlar: " READ
       ".*the block was accessed after it was freed, block size 100");
-  EXPECT_DEATH(
-      {
-        watch(g);
-        p[99] = 1;
-      },
-      "is byte 99 of(.*\n)*ashlar: " WRITE ".*accessed after it was freed");
+  EXPECT_DEATH((watch(g), p[99] = 1),
+               "is byte 99 of(.*\n)*ashlar: " WRITE ".*accessed after it was freed");
 }
 
 TEST(GuardedBlocksDeathTest, AccessesBeforeABlockBehindAClosedPageEndAtOnce) {
@@ -299,43 +278,24 @@ TEST(GuardedBlocksDeathTest, AccessesBeforeABlockBehindAClosedPageEndAtOnce) {
   unsigned char* const first = g.make_before(100);
   unsigned char* const second = g.make_before(100);
   for (unsigned char* const p : {first, second}) {
-    EXPECT_DEATH(
-        {
-          watch(g);
-          read(p - 1);
-        },
-        "is 1 byte before the block of 100 bytes at 0x[0-9a-f]+\nashlar: " READ
-        " in thread.*\n.*\n.*allocated by malloc.*\nashlar: " READ
-        ".*memory before the block was accessed, block size 100");
-    EXPECT_DEATH(
-        {
-          watch(g);
-          p[page] = 1;
-        },
-        "is " + std::to_string(page - 99) +
-            " bytes past the end of the block of 100 bytes(.*\n)*ashlar: " WRITE
-            ".*memory behind the block");
-    EXPECT_DEATH(
-        {
-          p[100] = 1;
-          g.blocks.free(p, "free");
-        },
-        "is 1 byte past the end.*\n.*\n.*free.*bytes behind the block were overwritten");
+    EXPECT_DEATH((watch(g), read(p - 1)),
+                 "is 1 byte before the block of 100 bytes at 0x[0-9a-f]+\nashlar: " READ
+                 " in thread.*\n.*\n.*allocated by malloc.*\nashlar: " READ
+                 ".*memory before the block was accessed, block size 100");
+    EXPECT_DEATH((watch(g), p[page] = 1),
+                 "is " + std::to_string(page - 99) +
+                     " bytes past the end of the block of 100 bytes(.*\n)*ashlar: " WRITE
+                     ".*memory behind the block");
+    EXPECT_DEATH((p[100] = 1, g.blocks.free(p, "free")),
+                 "is 1 byte past the end.*\n.*\n.*free.*bytes behind the block were overwritten");
   }
   EXPECT_DEATH(
-      {
-        watch(g);
-        read(second - 2 * page);
-      },
+      (watch(g), read(second - 2 * page)),
       "is " + std::to_string(2 * page) +
           " bytes before the block of 100 bytes(.*\n)*.*memory before the block was accessed");
   g.blocks.free(first, "free");
-  EXPECT_DEATH(
-      {
-        watch(g);
-        first[99] = 1;
-      },
-      "is byte 99 of(.*\n)*ashlar: " WRITE ".*accessed after it was freed");
+  EXPECT_DEATH((watch(g), first[99] = 1),
+               "is byte 99 of(.*\n)*ashlar: " WRITE ".*accessed after it was freed");
 }
 
 TEST(GuardedBlocksDeathTest, TheLockOfTheFaultingThreadIsNotWaitedFor) {
@@ -352,30 +312,19 @@ TEST(GuardedBlocksDeathTest, TheLockOfTheFaultingThreadIsNotWaitedFor) {
 TEST(GuardedBlocksDeathTest, WhatLiesInNoBlockIsToldSo) {
   guarded g(8);
   unsigned char* const p = g.make(100);
-  EXPECT_DEATH(
-      {
-        watch(g);
-        read(p + 4 * guarded_blocks::slot_bytes);
-      },
-      "no block is in use at the address");
+  EXPECT_DEATH((watch(g), read(p + 4 * guarded_blocks::slot_bytes)),
+               "no block is in use at the address");
 }
 
 TEST(GuardedBlocksDeathTest, FreesAndPatternsAreLookedAt) {
   guarded g(8);
   unsigned char* const p = g.make(100);
   EXPECT_DEATH(
-      {
-        p[100] = 1;
-        g.blocks.free(p, "free");
-      },
+      (p[100] = 1, g.blocks.free(p, "free")),
       "is 1 byte past the end.*\n.*allocated by malloc.*\n.*free.*bytes behind the block were "
       "overwritten");
-  EXPECT_DEATH(
-      {
-        p[-1] = 1;
-        g.blocks.look("look");
-      },
-      "is 1 byte before.*\n.*\n.*look.*bytes before the block were overwritten");
+  EXPECT_DEATH((p[-1] = 1, g.blocks.look("look")),
+               "is 1 byte before.*\n.*\n.*look.*bytes before the block were overwritten");
   EXPECT_DEATH(g.blocks.free(p, "operator delete"), "allocated by another family of calls");
   EXPECT_DEATH(g.blocks.free(p + 16, "free"), "byte 16 of(.*\n)*.*inside a block, not its start");
   EXPECT_DEATH(g.blocks.free(p - 16, "free"), "16 bytes before(.*\n)*.*no block is in use");

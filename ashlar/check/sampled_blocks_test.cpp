@@ -145,10 +145,8 @@ TEST(SampledBlocks, SumsOfASiteAreThoseOfItsSamples) {
   const auto sites = s.sites(2000);
   ASSERT_EQ(sites.size(), 2u);
   const pprof::heap_values& v = sites.at(1);
-  EXPECT_EQ(v.allocated_blocks, 6);
-  EXPECT_EQ(v.allocated_bytes, 400);
-  EXPECT_EQ(v.live_blocks, 4);
-  EXPECT_EQ(v.live_bytes, 200);
+  EXPECT_EQ(std::tuple(v.allocated_blocks, v.allocated_bytes, v.live_blocks, v.live_bytes),
+            std::tuple(6, 400, 4, 200));
   EXPECT_EQ(v.lifetime_ns, 2 * 600 + 4 * 500);
   EXPECT_EQ(sites.at(2).live_bytes, 10);
 }
@@ -210,10 +208,8 @@ TEST(SampledBlocks, AChildKeepsWhatLives) {
   s.all.end(s.all.take(sampled::block(1)), 5);
   s.all.forget_allocations();
   const auto v = s.sites(0).at(1);
-  EXPECT_EQ(v.allocated_blocks, 0);
-  EXPECT_EQ(v.allocated_bytes, 0);
-  EXPECT_EQ(v.live_blocks, 2);
-  EXPECT_EQ(v.lifetime_ns, 0);
+  EXPECT_EQ(std::tuple(v.allocated_blocks, v.allocated_bytes, v.live_blocks, v.lifetime_ns),
+            std::tuple(0, 0, 2, 0));
 }
 
 TEST(SampledBlocks, TooManySitesShareOne) {

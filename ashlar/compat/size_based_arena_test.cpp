@@ -103,12 +103,8 @@ TEST(SizeBasedArenaDeathTest, a_larger_object_is_found_by_what_it_wrote) {
         (void)new PlainOrc;
       },
       "ashlar: allocate\\(0x.*size or alignment.*block size 16, needed 20");
-  EXPECT_DEATH(
-      {
-        (void)new MeanPlainOrc[3];
-        (void)new PlainOrc[2];
-      },
-      "ashlar: allocate_n\\(0x.*size or alignment.*block size 16, needed");
+  EXPECT_DEATH(((void)new MeanPlainOrc[3], (void)new PlainOrc[2]),
+               "ashlar: allocate_n\\(0x.*size or alignment.*block size 16, needed");
 }
 
 TEST(SizeBasedArena, two_types_of_one_size_have_two_arenas) {

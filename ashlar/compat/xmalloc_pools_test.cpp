@@ -145,24 +145,11 @@ TYPED_TEST(XmallocPools, MisuseIsAFault) {
   EXPECT_DEATH(static_cast<void>(pools.reallocate(&in_static, 8)), "ashlar: xrealloc");
   EXPECT_DEATH(static_cast<void>(pools.usable_size(&in_static)), "ashlar: xusable_size");
   EXPECT_DEATH(pools.deallocate(static_cast<char*>(p) + 8), "ashlar: xfree\\(0x.*inside a block");
-  EXPECT_DEATH(
-      {
-        pools.deallocate(p);
-        pools.deallocate(p);
-      },
-      "ashlar: xfree\\(0x.*double free");
-  EXPECT_DEATH(
-      {
-        pools.deallocate(p);
-        pools.deallocate(p, "delete");
-      },
-      "ashlar: delete\\(0x.*double free");
-  EXPECT_DEATH(
-      {
-        pools.deallocate(p);
-        static_cast<void>(pools.reallocate(p, 0));
-      },
-      "ashlar: xrealloc\\(0x.*double free");
+  EXPECT_DEATH((pools.deallocate(p), pools.deallocate(p)), "ashlar: xfree\\(0x.*double free");
+  EXPECT_DEATH((pools.deallocate(p), pools.deallocate(p, "delete")),
+               "ashlar: delete\\(0x.*double free");
+  EXPECT_DEATH((pools.deallocate(p), static_cast<void>(pools.reallocate(p, 0))),
+               "ashlar: xrealloc\\(0x.*double free");
   pools.deallocate(p);
 }
 

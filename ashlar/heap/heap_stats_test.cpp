@@ -214,10 +214,8 @@ TEST(HeapExact, ABlockOfEachKindBySize) {
     h->note_allocation(blocks.back(), size);
   }
   ashlar_class_stats s = stats_of(*h, own).classes[0];
-  EXPECT_EQ(s.allocations, 4u);
-  EXPECT_EQ(s.frees, 0u);
-  EXPECT_EQ(s.blocks_in_use, 4u);
-  EXPECT_EQ(s.peak_in_use, 4u);
+  EXPECT_EQ(std::tuple(s.allocations, s.frees, s.blocks_in_use, s.peak_in_use),
+            std::tuple(4u, 0u, 4u, 4u));
   EXPECT_EQ(s.slack_bytes, 15u + 9u + 1u);
   h->note_resize(blocks[0], 10);
   EXPECT_EQ(stats_of(*h, own).classes[0].slack_bytes, 6u + 9u + 1u);
@@ -226,10 +224,8 @@ TEST(HeapExact, ABlockOfEachKindBySize) {
     deallocate(*h, *own, blocks[i]);
   }
   s = stats_of(*h, own).classes[0];
-  EXPECT_EQ(s.frees, 2u);
-  EXPECT_EQ(s.blocks_in_use, 2u);
-  EXPECT_EQ(s.peak_in_use, 4u);
-  EXPECT_EQ(s.slack_bytes, 1u);
+  EXPECT_EQ(std::tuple(s.frees, s.blocks_in_use, s.peak_in_use, s.slack_bytes),
+            std::tuple(2u, 2u, 4u, 1u));
 }
 
 TEST(HeapExact, BeginsWithTheBlocksThatWereInUse) {

@@ -249,24 +249,12 @@ void expect_common_faults() {
   void* const of_other = other.try_allocate(100);
   for (const std::size_t size : {std::size_t{100}, std::size_t{300'000}}) {
     unsigned char* const p = bytes_of(h.try_allocate(size));
-    EXPECT_DEATH(
-        {
-          h.deallocate(p);
-          h.deallocate(p);
-        },
-        "deallocate.*(the block is free already|no block is in use).*orders");
-    EXPECT_DEATH(
-        {
-          h.deallocate(p);
-          static_cast<void>(h.try_reallocate(p, 10));
-        },
-        "try_reallocate.*the block is free already|try_reallocate.*no block is in use");
-    EXPECT_DEATH(
-        {
-          h.deallocate(p);
-          static_cast<void>(h.usable_size(p));
-        },
-        "usable_size.*the block is free already|usable_size.*no block is in use");
+    EXPECT_DEATH((h.deallocate(p), h.deallocate(p)),
+                 "deallocate.*(the block is free already|no block is in use).*orders");
+    EXPECT_DEATH((h.deallocate(p), static_cast<void>(h.try_reallocate(p, 10))),
+                 "try_reallocate.*the block is free already|try_reallocate.*no block is in use");
+    EXPECT_DEATH((h.deallocate(p), static_cast<void>(h.usable_size(p))),
+                 "usable_size.*the block is free already|usable_size.*no block is in use");
     EXPECT_DEATH(h.deallocate(p, size + 1),
                  "deallocate.*the size or alignment is not that.*orders");
     EXPECT_DEATH(h.deallocate(p, size - 1),

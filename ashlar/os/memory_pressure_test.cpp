@@ -55,10 +55,8 @@ TEST_F(MemoryGroup, VersionTwo) {
   write(group + "memory.current", "1000\n");
   memory_pressure p = read();
   ASSERT_TRUE(is_told);
-  EXPECT_EQ(p.used_bytes, 1000u);
-  EXPECT_EQ(p.limit_bytes, UINT64_MAX);
-  EXPECT_EQ(p.limit_hits, 0u);
-  EXPECT_EQ(p.stalled_us, 0u);
+  EXPECT_EQ(std::tuple(p.used_bytes, p.limit_bytes, p.limit_hits, p.stalled_us),
+            std::tuple(1000u, UINT64_MAX, 0u, 0u));
   write(group + "memory.high", "max\n");
   write(group + "memory.max", "5000\n");
   EXPECT_EQ(read().limit_bytes, 5000u);
@@ -80,9 +78,8 @@ TEST_F(MemoryGroup, VersionOne) {
   write(group + "memory.failcnt", "12\n");
   const memory_pressure p = read();
   ASSERT_TRUE(is_told);
-  EXPECT_EQ(p.used_bytes, 173'666'304u);
-  EXPECT_EQ(p.limit_bytes, 9'223'372'036'854'771'712u);
-  EXPECT_EQ(p.limit_hits, 12u);
+  EXPECT_EQ(std::tuple(p.used_bytes, p.limit_bytes, p.limit_hits),
+            std::tuple(173'666'304u, 9'223'372'036'854'771'712u, 12u));
 }
 
 TEST_F(MemoryGroup, AControllerThatOnlyBeginsLikeMemoryIsNotIt) {

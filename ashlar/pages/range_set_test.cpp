@@ -223,9 +223,8 @@ TEST(RangeSet, ARefusedRequestLeavesNothingBehind) {
       const bool served = r != nullptr;
       f.space.fail_nth(0);
       if (served) break;
-      EXPECT_EQ(f.space.live_reservations(), reservations);
-      EXPECT_EQ(f.space.live_bytes(), bytes);
-      EXPECT_EQ(f.ranges->count(), 1u);
+      EXPECT_EQ(std::tuple(f.space.live_reservations(), f.space.live_bytes(), f.ranges->count()),
+                std::tuple(reservations, bytes, 1u));
       EXPECT_EQ((*f.ranges)[0].top, top);
       EXPECT_NE(f.ranges->take_fresh(many_pages), nullptr) << "later it may be served";
       if (HasFailure()) return;
@@ -373,9 +372,8 @@ TEST(RangeSet, ARefusedRequestInRoomsLeavesNothingBehind) {
         EXPECT_EQ(f.space.live_bytes(), bytes);
         break;
       }
-      EXPECT_EQ(f.space.live_bytes(), bytes);
-      EXPECT_EQ(f.space.gaps(), 1u);
-      EXPECT_EQ(f.ranges->count(), 1u);
+      EXPECT_EQ(std::tuple(f.space.live_bytes(), f.space.gaps(), f.ranges->count()),
+                std::tuple(bytes, 1u, 1u));
       EXPECT_NE(f.ranges->take_fresh(1000), nullptr) << "later it may be served";
       if (HasFailure()) return;
     }

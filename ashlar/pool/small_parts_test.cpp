@@ -36,9 +36,7 @@ TEST(PoolMap, APoolIsARow) {
   EXPECT_EQ(row.name, std::string_view("messages"));
   EXPECT_EQ(row.address, &messages);
   EXPECT_EQ(row.bytes, sizeof messages);
-  EXPECT_EQ(row.block_size, 40u);
-  EXPECT_EQ(row.stride, 40u);
-  EXPECT_EQ(row.capacity, 64u);
+  EXPECT_EQ(std::tuple(row.block_size, row.stride, row.capacity), std::tuple(40u, 40u, 64u));
 }
 
 TEST(PoolMap, ASetIsARowForEachSizeAndItsBytesAreInTheFirst) {
@@ -46,9 +44,8 @@ TEST(PoolMap, ASetIsARowForEachSizeAndItsBytesAreInTheFirst) {
   EXPECT_EQ(rows[0].bytes, sizeof sizes);
   EXPECT_EQ(rows[1].bytes, 0u);
   EXPECT_EQ(rows[1].name, std::string_view("sizes"));
-  EXPECT_EQ(rows[1].block_size, 396u);
-  EXPECT_EQ(rows[1].stride, 400u);
-  EXPECT_EQ(rows[1].capacity, 3u);
+  EXPECT_EQ(std::tuple(rows[1].block_size, rows[1].stride, rows[1].capacity),
+            std::tuple(396u, 400u, 3u));
   EXPECT_EQ(rows[1].address, rows[0].address);
 }
 
@@ -161,11 +158,9 @@ TEST(PackedPool, the_last_freed_is_the_next) {
     for (const std::size_t i : {7u, 0u, 3u}) EXPECT_EQ(pool.allocate(), blocks[i]);
     EXPECT_EQ(pool.allocate(), nullptr);
     const ashlar::pool_stats stats = pool.stats();
-    EXPECT_EQ(stats.blocks_made, 8u);
-    EXPECT_EQ(stats.blocks_in_use, 8u);
-    EXPECT_EQ(stats.peak_in_use, 8u);
-    EXPECT_EQ(stats.allocations, 11u);
-    EXPECT_EQ(stats.frees, 3u);
+    EXPECT_EQ(std::tuple(stats.blocks_made, stats.blocks_in_use, stats.peak_in_use,
+                         stats.allocations, stats.frees),
+              std::tuple(8u, 8u, 8u, 11u, 3u));
   }
 }
 

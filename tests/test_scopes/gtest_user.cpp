@@ -67,10 +67,8 @@ TEST(Scopes, CountWhatContainersDo) {
   v.resize(100);
   v.push_back(1);  // moves to twice the room: the old block is freed behind the new one
   const figures f = scope.now();
-  EXPECT_EQ(f.allocations, 2u);
-  EXPECT_EQ(f.frees, 1u);
-  EXPECT_EQ(f.live_bytes, 1600u);
-  EXPECT_EQ(f.peak_bytes, 2400u);
+  EXPECT_EQ(std::tuple(f.allocations, f.frees, f.live_bytes, f.peak_bytes),
+            std::tuple(2u, 1u, 1600u, 2400u));
 }
 
 TEST(Scopes, FailATestThatAllocates) {
@@ -158,10 +156,8 @@ TEST(Scopes, CountAReallocInPlaceAndOneThatMoves) {
   block = resized(block, 1 << 20);
   block = resized(block, 2 << 20);  // a large block, which may grow where it is
   const figures f = scope.now();
-  EXPECT_EQ(f.allocations, 5u);
-  EXPECT_EQ(f.reallocations, 4u);
-  EXPECT_EQ(f.frees, 4u);
-  EXPECT_EQ(f.live_blocks, 1u);
+  EXPECT_EQ(std::tuple(f.allocations, f.reallocations, f.frees, f.live_blocks),
+            std::tuple(5u, 4u, 4u, 1u));
   EXPECT_EQ(f.live_bytes, std::uint64_t{2} << 20);
   std::free(block);
   EXPECT_EQ(scope.now().live_blocks, 0u);

@@ -47,11 +47,10 @@ TEST(FleetPage, SitesHoldMostFirst) {
   const auto found = nlohmann::json::parse(sites_json(profile(), 20));
   EXPECT_EQ(found["every_bytes"], 512);
   ASSERT_EQ(found["sites"].size(), 2u);  // one has nothing live
-  EXPECT_EQ(found["sites"][0]["live_bytes"], 300);
-  EXPECT_EQ(found["sites"][0]["live_blocks"], 3);
-  EXPECT_EQ(found["sites"][0]["allocated_bytes"], 900);
-  EXPECT_EQ(found["sites"][0]["tag"], "parser");
-  EXPECT_EQ(found["sites"][1]["tag"], "");
+  EXPECT_EQ(std::tuple(found["sites"][0]["live_bytes"], found["sites"][0]["live_blocks"],
+                       found["sites"][0]["allocated_bytes"], found["sites"][0]["tag"],
+                       found["sites"][1]["tag"]),
+            std::tuple(300, 3, 900, "parser", ""));
   EXPECT_EQ(found["sites"][0]["frames"], (nlohmann::json{"inner at shop.cpp:1", "outer", "?"}));
   EXPECT_EQ(nlohmann::json::parse(sites_json(profile(), 1))["sites"].size(), 1u);
 }

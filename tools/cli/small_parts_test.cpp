@@ -175,9 +175,7 @@ TEST(FaultReport, WhatIsNoFaultStaysAsItIs) {
   trace::source_lines sources;
   const std::string other = "{\"ashlar\": 1}\n{not json\n\nashlar: cannot write x\n";
   const named_faults named = name_frames(other, sources, stdout);
-  EXPECT_EQ(named.text, other);
-  EXPECT_EQ(named.faults, 0u);
-  EXPECT_EQ(named.json, "");
+  EXPECT_EQ(std::tuple(named.text, named.faults, named.json), std::tuple(other, 0u, ""));
 }
 
 TEST(FaultReport, MembersOfOtherTypesDoNoHarm) {
@@ -263,9 +261,8 @@ pool_statistics figures(std::uint64_t live, std::uint64_t allocations, bool exac
 
 TEST(ProcessTable, RatesAreDifferencesOverTime) {
   const process_row row = row_between(figures(1000, 10), figures(1600, 30), 2);
-  EXPECT_EQ(row.live_bytes, 1600u);
-  EXPECT_EQ(row.peak_bytes, 3200u);
-  EXPECT_EQ(row.resident_bytes, 4800u);
+  EXPECT_EQ(std::tuple(row.live_bytes, row.peak_bytes, row.resident_bytes),
+            std::tuple(1600u, 3200u, 4800u));
   EXPECT_DOUBLE_EQ(row.growth_per_minute, 600 * 60 / 2.0);
   EXPECT_DOUBLE_EQ(row.allocated_per_second, 20 * 64 / 2.0);
   EXPECT_DOUBLE_EQ(row.calls_per_second, 10);
@@ -276,9 +273,8 @@ TEST(ProcessTable, RatesAreDifferencesOverTime) {
 TEST(ProcessTable, WithoutAnEarlierMomentThereAreNoRates) {
   for (const process_row& row : {row_between(figures(9, 9), figures(9, 9), 0),
                                  row_between(figures(9, 900), figures(9, 9), 1)}) {
-    EXPECT_EQ(row.growth_per_minute, 0);
-    EXPECT_EQ(row.allocated_per_second, 0);
-    EXPECT_EQ(row.calls_per_second, 0);
+    EXPECT_EQ(std::tuple(row.growth_per_minute, row.allocated_per_second, row.calls_per_second),
+              std::tuple(0, 0, 0));
   }
 }
 

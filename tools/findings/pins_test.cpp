@@ -180,9 +180,9 @@ TEST(PageUse, AgreesWithASimpleModelAndSharesAddUp) {
     const stack_sites sites = plain_sites(6);
     const page_use use = used(run, sites);
     const hollow_pages& end = use.at_end();
-    EXPECT_EQ(end.figures.held_pages, held);
-    EXPECT_EQ(end.figures.hollow_pages, hollow);
-    EXPECT_EQ(end.figures.pinned_bytes, pinned);
+    EXPECT_EQ(
+        std::tuple(end.figures.held_pages, end.figures.hollow_pages, end.figures.pinned_bytes),
+        std::tuple(held, hollow, pinned));
     std::uint64_t of_stacks = 0;
     for (const auto& [stack, figures] : end.by_stack) of_stacks += figures.pinned_bytes;
     EXPECT_EQ(of_stacks, pinned) << "the shares of the stacks";
@@ -308,9 +308,8 @@ TEST(Pins, AreFoundFromOneMebibyteOn) {
   EXPECT_EQ(found[0].kind, finding_kind::pins);
   EXPECT_EQ(found[0].calls[found[0].owner].line, 2u);
   EXPECT_EQ(found[0].bytes_saved_after_peak, 256 * page_bytes);
-  EXPECT_EQ(found[0].pages_alone, 274u);
-  EXPECT_EQ(found[0].fitting, 274u);
-  EXPECT_EQ(found[0].pinned_at, 1);
+  EXPECT_EQ(std::tuple(found[0].pages_alone, found[0].fitting, found[0].pinned_at),
+            std::tuple(274u, 274u, 1));
   EXPECT_TRUE(findings_of(hollow_run(272, {2}), 2).empty());
 }
 

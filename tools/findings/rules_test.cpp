@@ -39,11 +39,10 @@ TEST_F(FindingRules, ABlockThatIsFreedAtOnceIsTemporary) {
     r_.drop(b);
   }
   const findings_of_run found = expect("short_lived:f in program short_lived:g in program ");
-  EXPECT_EQ(found.list[0].fitting, 2000u);
-  EXPECT_EQ(found.list[0].most_live, 1u);
-  EXPECT_EQ(found.list[0].allocations_saved, 1999u);
-  EXPECT_EQ(found.list[0].bytes_saved_at_peak, 0u);
-  EXPECT_EQ(found.list[0].how_sure, sureness::seen);
+  EXPECT_EQ(
+      std::tuple(found.list[0].fitting, found.list[0].most_live, found.list[0].allocations_saved,
+                 found.list[0].bytes_saved_at_peak, found.list[0].how_sure),
+      std::tuple(2000u, 1u, 1999u, 0u, sureness::seen));
 }
 
 TEST_F(FindingRules, ATemporaryThatGrowsOnceIsTemporary) {
@@ -90,10 +89,9 @@ TEST_F(FindingRules, GrowthByRealloc) {
     r_.drop(text);
   }
   const findings_of_run found = expect("growth:read in program ");
-  EXPECT_EQ(found.list[0].fitting, 2100u);
-  EXPECT_EQ(found.list[0].chains, 300u);
-  EXPECT_EQ(found.list[0].allocations_saved, 2100u);
-  EXPECT_EQ(found.list[0].how_sure, sureness::seen);
+  EXPECT_EQ(std::tuple(found.list[0].fitting, found.list[0].chains, found.list[0].allocations_saved,
+                       found.list[0].how_sure),
+            std::tuple(2100u, 300u, 2100u, sureness::seen));
 }
 
 TEST_F(FindingRules, AReallocThatShrinksOrIsAloneIsNoGrowth) {
@@ -174,9 +172,9 @@ TEST_F(FindingRules, BlocksThatDieTogetherWantAnArena) {
   }
   // Two sites that die at the same moments... not quite: the names die after the nodes.
   const findings_of_run found = expect("together:node in program together:name in program ");
-  EXPECT_EQ(found.list[0].bursts, 10u);
-  EXPECT_EQ(found.list[0].fitting, 5000u);
-  EXPECT_EQ(found.list[0].allocations_saved, 4990u);
+  EXPECT_EQ(
+      std::tuple(found.list[0].bursts, found.list[0].fitting, found.list[0].allocations_saved),
+      std::tuple(10u, 5000u, 4990u));
 }
 
 TEST_F(FindingRules, BlocksThatDieOnceMayDieWithTheProgram) {
@@ -197,9 +195,9 @@ TEST_F(FindingRules, SitesThatDieAtTheSameMomentsAreOneFinding) {
   }
   const findings_of_run found = expect("together:node in program ");
   ASSERT_EQ(found.list[0].also.size(), 1u);
-  EXPECT_EQ(found.list[0].also[0].name, "name in program");
-  EXPECT_EQ(found.list[0].allocations, 7500u);
-  EXPECT_EQ(found.list[0].allocations_saved, 7480u);
+  EXPECT_EQ(std::tuple(found.list[0].also[0].name, found.list[0].allocations,
+                       found.list[0].allocations_saved),
+            std::tuple("name in program", 7500u, 7480u));
 }
 
 TEST_F(FindingRules, BlocksThatDieWhileOthersAreMadeDoNotDieTogether) {

@@ -140,14 +140,10 @@ TEST(ProfileOf, ATraceIsReadToItsEndWithAllThatIsOddInIt) {
   });
   trace::trace_reader reader = trace::test::read(bytes);
   const profile built = profile_of(reader);
-  EXPECT_EQ(built.runs, 1u);
-  EXPECT_EQ(built.unfinished_runs, 0u);
-  EXPECT_EQ(built.births(), 4u);
-  EXPECT_EQ(built.deaths(), 2u);
-  EXPECT_EQ(built.unknown_deaths, 1u);
-  EXPECT_EQ(built.missing_deaths, 1u);
-  EXPECT_EQ(built.lost_events, 1000u);
-  EXPECT_EQ(built.refused_requests, 2u);
+  EXPECT_EQ(std::tuple(built.runs, built.unfinished_runs, built.births(), built.deaths(),
+                       built.unknown_deaths, built.missing_deaths, built.lost_events,
+                       built.refused_requests),
+            std::tuple(1u, 0u, 4u, 2u, 1u, 1u, 1000u, 2u));
   EXPECT_EQ(built.nanoseconds, 50'000u);  // a tick is a microsecond
   EXPECT_EQ(built.peak_blocks(), 2u);
   EXPECT_EQ(built.peak_bytes, 700u);

@@ -75,16 +75,14 @@ TEST(ProfileFile, WhatIsWrittenIsReadAgain) {
 
 TEST(ProfileFile, NumbersLieWhereTheFormatSays) {
   const profile made = read(numbers{}.file());
-  EXPECT_EQ(made.runs, 1u);
-  EXPECT_EQ(made.nanoseconds, 9u);
-  EXPECT_EQ(made.refused_requests, 5u);
-  EXPECT_EQ(made.peak_bytes, 108u);
+  EXPECT_EQ(std::tuple(made.runs, made.nanoseconds, made.refused_requests, made.peak_bytes),
+            std::tuple(1u, 9u, 5u, 108u));
   ASSERT_EQ(made.pools.size(), 2u);
   EXPECT_EQ(pool_grid::size_of(made.pools[0].step), 40u);
   EXPECT_EQ(pool_grid::size_of(made.pools[1].step), 96u);
-  EXPECT_EQ(made.pools[0].births, 2u);
-  EXPECT_EQ(made.pools[0].requested_bytes, 76u);
-  EXPECT_EQ(made.pools[0].lifetimes[3], 1u);
+  EXPECT_EQ(
+      std::tuple(made.pools[0].births, made.pools[0].requested_bytes, made.pools[0].lifetimes[3]),
+      std::tuple(2u, 76u, 1u));
   EXPECT_EQ(made.peaks.at(0, 0), 2u);
   EXPECT_EQ(made.peaks.at(1, 1), 1u);
   EXPECT_EQ(made.peaks.at(0, 1), 2u);

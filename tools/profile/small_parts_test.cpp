@@ -133,9 +133,8 @@ TEST(HeapCounter, OnlyAlignmentsThatNotEveryBlockHasAreToldApart) {
   counter.birth(0, 100, std::uint64_t{1} << 20);
   const std::vector<heap_row> rows = counter.rows();
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0].alignment, 0u);
-  EXPECT_EQ(rows[0].births, 2u);
-  EXPECT_EQ(rows[1].alignment, 32u);
+  EXPECT_EQ(std::tuple(rows[0].alignment, rows[0].births, rows[1].alignment),
+            std::tuple(0u, 2u, 32u));
   EXPECT_EQ(rows[2].alignment, std::uint64_t{1} << 20);
   EXPECT_TRUE(heap_counter().rows().empty());
 }
@@ -332,10 +331,8 @@ TEST(Merge, PeaksAreTheMostOfAnyRunAndNotOfTheirSum) {
       deaths += part.deaths();
       peak_bytes = std::max(peak_bytes, part.peak_bytes);
     }
-    EXPECT_EQ(all.runs, 3u);
-    EXPECT_EQ(all.births(), births);
-    EXPECT_EQ(all.deaths(), deaths);
-    EXPECT_EQ(all.peak_bytes, peak_bytes);
+    EXPECT_EQ(std::tuple(all.runs, all.births(), all.deaths(), all.peak_bytes),
+              std::tuple(3u, births, deaths, peak_bytes));
   }
 }
 

@@ -79,13 +79,11 @@ TEST(Script, SaysBirthsAndDeathsWithTheirSizesAndTurns) {
     EXPECT_EQ(all[i].turn, i);
   }
   EXPECT_EQ(all[1].size(), 40u);  // a death knows what the block had
-  EXPECT_EQ(s.summary.header.slots, 1u);
-  EXPECT_EQ(s.summary.births, 2u);
-  EXPECT_EQ(s.summary.deaths, 1u);
+  EXPECT_EQ(std::tuple(s.summary.header.slots, s.summary.births, s.summary.deaths),
+            std::tuple(1u, 2u, 1u));
   ASSERT_EQ(s.operations[1].size(), 1u);  // what lives at the end is inspected
-  EXPECT_EQ(s.operations[1][0].kind, operation_kind::inspect);
-  EXPECT_EQ(s.operations[1][0].size(), 8u);
-  EXPECT_EQ(s.operations[1][0].turn, 3u);
+  EXPECT_EQ(std::tuple(s.operations[1][0].kind, s.operations[1][0].size(), s.operations[1][0].turn),
+            std::tuple(operation_kind::inspect, 8u, 3u));
 }
 
 TEST(Script, KeepsHowABlockWasAskedFor) {
@@ -127,9 +125,9 @@ TEST(Script, AReallocKeepsItsSlotThoughAnotherThreadComesBetween) {
             (std::vector{operation_kind::allocate, operation_kind::resize_from,
                          operation_kind::resize, operation_kind::release}));
   for (const operation& o : s.operations[0]) EXPECT_EQ(o.slot, 0u);
-  EXPECT_EQ(s.operations[0][1].size(), 40u);
-  EXPECT_EQ(s.operations[0][2].size(), 90u);
-  EXPECT_EQ(s.operations[1][0].slot, 1u);
+  EXPECT_EQ(
+      std::tuple(s.operations[0][1].size(), s.operations[0][2].size(), s.operations[1][0].slot),
+      std::tuple(40u, 90u, 1u));
 }
 
 TEST(Script, AReallocThatGaveNothingBackIsADeath) {
@@ -157,10 +155,9 @@ TEST(Script, SkipsWhatItCannotKnowAndSaysSo) {
       {death(1, 100, 0x9000), birth(1, 200, 0x1000, 40), birth(1, 300, 0x1000, 50),
        birth(1, 400, 0x2000, 5000), death(1, 500, 0x2000), other(event_kind::lost, 1, 600, 17)},
       script_order::one_sequence, 4096);
-  EXPECT_EQ(s.summary.unknown_deaths, 1u);
-  EXPECT_EQ(s.summary.missing_deaths, 1u);
-  EXPECT_EQ(s.summary.left_out, 1u);
-  EXPECT_EQ(s.summary.lost, 17u);
+  EXPECT_EQ(std::tuple(s.summary.unknown_deaths, s.summary.missing_deaths, s.summary.left_out,
+                       s.summary.lost),
+            std::tuple(1u, 1u, 1u, 17u));
   EXPECT_EQ(kinds(s.operations[0]), (std::vector{operation_kind::allocate, operation_kind::release,
                                                  operation_kind::allocate}));
 }
@@ -200,9 +197,8 @@ TEST(Script, TheMostThreadsAtOnceAreThoseThatOverlap) {
 
 TEST(Script, OfAnEmptyTraceIsEmpty) {
   const script s = script_of({});
-  EXPECT_EQ(s.summary.header.operations, 0u);
-  EXPECT_EQ(s.threads.size(), 1u);
-  EXPECT_EQ(s.operations[0].size(), 0u);
+  EXPECT_EQ(std::tuple(s.summary.header.operations, s.threads.size(), s.operations[0].size()),
+            std::tuple(0u, 1u, 0u));
 }
 
 // A heap of several threads that free each other's blocks, at random.

@@ -28,11 +28,9 @@ TEST(PoolClasses, TheSmallestThatFitsServesToItsCapacityAndNoFurther) {
   EXPECT_NE(pools.zeroed(0), nullptr);
   const auto results = pools.results();
   EXPECT_EQ(results[0].capacity, 2u);  // no more, though the system gives whole pages
-  EXPECT_EQ(results[0].births, 4u);
-  EXPECT_EQ(results[0].failures, 1u);
-  EXPECT_EQ(results[0].peak, 2u);
-  EXPECT_EQ(results[1].failures, 1u);
-  EXPECT_EQ(results[2].births, 0u);
+  EXPECT_EQ(std::tuple(results[0].births, results[0].failures, results[0].peak, results[1].failures,
+                       results[2].births),
+            std::tuple(4u, 1u, 2u, 1u, 0u));
   EXPECT_TRUE(pools.audit());
 }
 

@@ -41,14 +41,12 @@ TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
                  {0, 1, {2, 20, 0, 0, 2, 20, 0}},
                  {77, 1, {3, 30, 0, 0, 0, 0, 0}}},  // which the trace does not have
                 letters);
-  EXPECT_EQ(tree[0].name, "program");
-  EXPECT_EQ(tree[0].counts.births, 12u);
-  EXPECT_EQ(tree[0].counts.bytes, 104u);
+  EXPECT_EQ(std::tuple(tree[0].name, tree[0].counts.births, tree[0].counts.bytes),
+            std::tuple("program", 12u, 104u));
   const call_node* const b = find(tree, "b");
   ASSERT_NE(b, nullptr);
-  EXPECT_EQ(b->counts.births, 3u);
-  EXPECT_EQ(b->counts.bytes_at_peak, 30u);
-  EXPECT_EQ(b->counts.temporaries, 1u);
+  EXPECT_EQ(std::tuple(b->counts.births, b->counts.bytes_at_peak, b->counts.temporaries),
+            std::tuple(3u, 30u, 1u));
   EXPECT_EQ(tree[b->parent].name, "a");
   EXPECT_EQ(tree[b->parent].counts.births, 7u);
   EXPECT_EQ(tree[find(tree, "d")->parent].name, "b");
@@ -80,10 +78,8 @@ TEST(CallTree, ALineIsANodeOfItsOwn) {
                                               {"outer", "out.cpp", stack.number, ""}};
       });
   ASSERT_EQ(tree.size(), 5u);
-  EXPECT_EQ(tree[1].name, "outer");
-  EXPECT_EQ(tree[1].source, "out.cpp:2");
-  EXPECT_EQ(tree[2].source, "in.cpp:7");
-  EXPECT_EQ(tree[3].source, "out.cpp:1");
+  EXPECT_EQ(std::tuple(tree[1].name, tree[1].source, tree[2].source, tree[3].source),
+            std::tuple("outer", "out.cpp:2", "in.cpp:7", "out.cpp:1"));
 }
 
 TEST(CallTree, ACutStackHasARootOfItsOwn) {

@@ -29,13 +29,11 @@ TEST(TraceData, ASmallTraceByHand) {
       data_of({birth(1, 10, 0x1000, 100), birth(2, 20, 0x2000, 40), death(2, 30, 0x1000),
                birth(1, 40, 0x3000, 20), death(1, 50, 0x9999)},
               class_set("chosen classes", {{40, 16, 1}, {100, 16, 1}}));
-  EXPECT_EQ(data["trace"]["births"], 3);
-  EXPECT_EQ(data["trace"]["birth_bytes"], 160);
-  EXPECT_EQ(data["trace"]["deaths"], 1);
-  EXPECT_EQ(data["trace"]["deaths_in_another_thread"], 1);
-  EXPECT_EQ(data["trace"]["unknown_deaths"], 1);
-  EXPECT_EQ(data["trace"]["threads"], 2);
-  EXPECT_EQ(data["trace"]["live_bytes_at_end"], 60);
+  EXPECT_EQ(
+      std::tuple(data["trace"]["births"], data["trace"]["birth_bytes"], data["trace"]["deaths"],
+                 data["trace"]["deaths_in_another_thread"], data["trace"]["unknown_deaths"],
+                 data["trace"]["threads"], data["trace"]["live_bytes_at_end"]),
+      std::tuple(3, 160, 1, 1, 1, 2, 60));
   EXPECT_EQ(data["trace"]["arguments"], (std::vector<std::string>{"program", "-x"}));
   // From the first event on.
   EXPECT_DOUBLE_EQ(data["trace"]["seconds"].get<double>(), 40e-6);
@@ -113,10 +111,9 @@ TEST(TraceData, RequestsThatWereRefusedAreCounted) {
     all.insert(all.end() - 1,
                trace::test::other(trace::event_kind::refused, 1, time, 24, "messages"));
   const nlohmann::json data = data_of(all);
-  EXPECT_EQ(data["trace"]["refused_requests"], 2);
-  EXPECT_EQ(data["trace"]["births"], 1);
-  EXPECT_EQ(data["trace"]["birth_bytes"], 100);
-  EXPECT_EQ(data["peak"]["live_bytes"], 100);
+  EXPECT_EQ(std::tuple(data["trace"]["refused_requests"], data["trace"]["births"],
+                       data["trace"]["birth_bytes"], data["peak"]["live_bytes"]),
+            std::tuple(2, 1, 100, 100));
   EXPECT_EQ(data_of(served)["trace"]["refused_requests"], 0);
 }
 
@@ -142,9 +139,9 @@ TEST(TraceData, WhenItBeganChangesNoFigure) {
 
 TEST(TraceData, NoEventAtAll) {
   const nlohmann::json data = data_of({});
-  EXPECT_EQ(data["trace"]["births"], 0);
-  EXPECT_EQ(data["peak"]["live_bytes"], 0);
-  EXPECT_EQ(data["timeline"]["layers"].size(), 0u);
+  EXPECT_EQ(std::tuple(data["trace"]["births"], data["peak"]["live_bytes"],
+                       data["timeline"]["layers"].size()),
+            std::tuple(0, 0, 0u));
 }
 
 struct living {

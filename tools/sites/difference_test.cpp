@@ -103,14 +103,13 @@ TEST(Difference, SitesMatchByNameWhereverTheyLie) {
                                    recorded(0x500000).holds("cb", 1).holds("ab", 5));
   ASSERT_EQ(sites_of(found), names{"ab"});
   const compared_site& site = found.sites.front();
-  EXPECT_EQ(site.before.at_peak_bytes, 300u);
-  EXPECT_EQ(site.after.at_peak_bytes, 500u);
-  EXPECT_EQ(site.before.births, 3u);
-  EXPECT_EQ(site.after.live_bytes, 500u);
+  EXPECT_EQ(std::tuple(site.before.at_peak_bytes, site.after.at_peak_bytes, site.before.births,
+                       site.after.live_bytes),
+            std::tuple(300u, 500u, 3u, 500u));
   EXPECT_FALSE(site.is_new() || site.is_gone());
-  EXPECT_EQ(found.equal_sites, 1u);
-  EXPECT_EQ(found.all.before.at_peak_bytes, 400u);
-  EXPECT_EQ(found.all.after.at_peak_bytes, 600u);
+  EXPECT_EQ(
+      std::tuple(found.equal_sites, found.all.before.at_peak_bytes, found.all.after.at_peak_bytes),
+      std::tuple(1u, 400u, 600u));
 }
 
 TEST(Difference, TheLargestChangeComesFirstWhicheverWayItGoes) {
@@ -172,14 +171,11 @@ TEST(Difference, SizesAreToldApartUpToAKibibyteAndDoubleAbove) {
       recorded().holds("a", 1, 56).holds("a", 1, 1025).holds("a", 2, 24),
       recorded().holds("a", 3, 64).holds("a", 1, 2048).holds("a", 1, 2049).holds("a", 2, 24));
   ASSERT_EQ(found.sizes.size(), 4u);
-  EXPECT_EQ(found.sizes[0].least, 2049u);
-  EXPECT_EQ(found.sizes[0].most, 4096u);
-  EXPECT_EQ(found.sizes[1].least, 1025u);
-  EXPECT_EQ(found.sizes[1].most, 2048u);
-  EXPECT_EQ(found.sizes[1].before.at_peak_bytes, 1025u);
-  EXPECT_EQ(found.sizes[1].after.at_peak_bytes, 2048u);
-  EXPECT_EQ(found.sizes[2].least, 64u);
-  EXPECT_EQ(found.sizes[2].most, 64u);
+  EXPECT_EQ(
+      std::tuple(found.sizes[0].least, found.sizes[0].most, found.sizes[1].least,
+                 found.sizes[1].most, found.sizes[1].before.at_peak_bytes,
+                 found.sizes[1].after.at_peak_bytes, found.sizes[2].least, found.sizes[2].most),
+      std::tuple(2049u, 4096u, 1025u, 2048u, 1025u, 2048u, 64u, 64u));
   EXPECT_TRUE(found.sizes[2].is_new());
   EXPECT_EQ(found.sizes[2].after.bytes, 192u);
   EXPECT_TRUE(found.sizes[3].is_gone());
@@ -193,14 +189,11 @@ TEST(Difference, TheDoublingsHaveAllSizes) {
   EXPECT_EQ(found.doublings[0].least, 0u);
   EXPECT_EQ(found.doublings[0].most, 1u);
   EXPECT_TRUE(found.doublings[0].is_equal());
-  EXPECT_EQ(found.doublings[1].least, 17u);
-  EXPECT_EQ(found.doublings[1].most, 32u);
-  EXPECT_EQ(found.doublings[1].before.bytes, 48u);
-  EXPECT_EQ(found.doublings[1].after.bytes, 113u);
-  EXPECT_EQ(found.doublings[2].least, 33u);
-  EXPECT_EQ(found.doublings[2].most, 64u);
-  EXPECT_EQ(found.doublings[2].before.births, 1u);
-  EXPECT_EQ(found.doublings[2].after.births, 1u);
+  EXPECT_EQ(
+      std::tuple(found.doublings[1].least, found.doublings[1].most, found.doublings[1].before.bytes,
+                 found.doublings[1].after.bytes, found.doublings[2].least, found.doublings[2].most,
+                 found.doublings[2].before.births, found.doublings[2].after.births),
+      std::tuple(17u, 32u, 48u, 113u, 33u, 64u, 1u, 1u));
 }
 
 TEST(Difference, TheLargestSizeThatThereIsHasARange) {

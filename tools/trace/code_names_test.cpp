@@ -333,9 +333,8 @@ TEST_F(CallNames, CodeMadeAtRunTimeIsNamedByTheTrace) {
                                            {0x3001, {{"keep", "", 0}}}};
   call_names names({{0x1000, 0x2000, 0x1000, "/no/such/file"}}, known);
   const named_call make = names.of({1, {0x2001}}).back();
-  EXPECT_EQ(make.text(), "make in rows.py");
-  EXPECT_EQ(make.function, "make");
-  EXPECT_EQ(make.module, "/home/you/rows.py");
+  EXPECT_EQ(std::tuple(make.text(), make.function, make.module),
+            std::tuple("make in rows.py", "make", "/home/you/rows.py"));
   EXPECT_FALSE(make.lacks_line()) << "no debug information has it";
   EXPECT_EQ(names.of({1, {0x3001}}).back().text(), "keep");
   EXPECT_EQ(names.of({1, {0x4001}}).back().text(), "[code made at run time]");
@@ -447,9 +446,7 @@ TEST(NamedTrace, CallsAreNamedOnceAndCounted) {
     EXPECT_LE(share, 1);
     last = share;
   });
-  EXPECT_EQ(found.names, three);
-  EXPECT_EQ(found.calls, 4u);
-  EXPECT_EQ(found.with_lines, 2u);
+  EXPECT_EQ(std::tuple(found.names, found.calls, found.with_lines), std::tuple(three, 4u, 2u));
   EXPECT_TRUE(found.without_lines.empty()) << "some of the program's calls have lines";
   EXPECT_TRUE(by.lost().empty());
 

@@ -87,20 +87,11 @@ TEST(Lifetimes, ADeathKnowsItsBirthAndItsSlotIsUsedAgain) {
   const auto steps = steps_of({birth(1, 10, 0x1000, 24), aligned, death(2, 30, 0x2000),
                                birth(2, 40, 0x3000, 8), death(1, 50, 0x1000)});
   ASSERT_EQ(steps.size(), 5u);
-  EXPECT_EQ(steps[0].happened, what::birth);
-  EXPECT_EQ(steps[0].slot, 0u);
-  EXPECT_EQ(steps[1].slot, 1u);
-  EXPECT_EQ(steps[2].happened, what::death);
-  EXPECT_EQ(steps[2].slot, 1u);
-  EXPECT_EQ(steps[2].size, 48u);
-  EXPECT_EQ(steps[2].alignment, 64u);
-  EXPECT_EQ(steps[2].stack, 5u);
-  EXPECT_EQ(steps[2].born_at, 20u);
-  EXPECT_EQ(steps[2].born_by, 1u);
-  EXPECT_EQ(steps[2].thread, 2u);
-  EXPECT_EQ(steps[3].slot, 1u);
-  EXPECT_EQ(steps[4].slot, 0u);
-  EXPECT_EQ(steps[4].size, 24u);
+  EXPECT_EQ(
+      std::tuple(steps[0].happened, steps[0].slot, steps[1].slot, steps[2].happened, steps[2].slot,
+                 steps[2].size, steps[2].alignment, steps[2].stack, steps[2].born_at,
+                 steps[2].born_by, steps[2].thread, steps[3].slot, steps[4].slot, steps[4].size),
+      std::tuple(what::birth, 0u, 1u, what::death, 1u, 48u, 64u, 5u, 20u, 1u, 2u, 1u, 0u, 24u));
 }
 
 TEST(Lifetimes, ReallocIsADeathAndABirthThatKnowsIt) {
@@ -111,10 +102,8 @@ TEST(Lifetimes, ReallocIsADeathAndABirthThatKnowsIt) {
                 of_kind(death(1, 5, 0x9000), event_kind::from_realloc),
                 of_kind(birth(1, 6, 0x9000, 9), event_kind::by_realloc)});
   ASSERT_EQ(steps.size(), 6u);
-  EXPECT_EQ(steps[1].happened, what::death);
-  EXPECT_EQ(steps[2].happened, what::birth);
-  EXPECT_EQ(steps[2].previous, 0u);
-  EXPECT_EQ(steps[2].size, 100u);
+  EXPECT_EQ(std::tuple(steps[1].happened, steps[2].happened, steps[2].previous, steps[2].size),
+            std::tuple(what::death, what::birth, 0u, 100u));
   EXPECT_EQ(steps[3].previous, no_slot);  // realloc of null
   EXPECT_EQ(steps[4].happened, what::unknown_death);
   EXPECT_EQ(steps[5].previous, no_slot);
@@ -126,9 +115,8 @@ TEST(Lifetimes, DeathsFromBeforeTheRecordingAreUnknown) {
   lifetimes from(reader);
   step s;
   ASSERT_TRUE(from.next(s));
-  EXPECT_EQ(s.happened, what::unknown_death);
-  EXPECT_EQ(s.slot, no_slot);
-  EXPECT_EQ(s.address, 0x1000u);
+  EXPECT_EQ(std::tuple(s.happened, s.slot, s.address),
+            std::tuple(what::unknown_death, no_slot, 0x1000u));
   ASSERT_TRUE(from.next(s));
   ASSERT_TRUE(from.next(s));
   EXPECT_EQ(s.happened, what::unknown_death);
@@ -183,11 +171,9 @@ TEST(Lifetimes, ANoteIsOfTheBlockThatLivesThere) {
   EXPECT_EQ(steps[1].happened, what::other);
   EXPECT_EQ(steps[1].kind, event_kind::untouched);
   EXPECT_EQ(steps[1].slot, steps[0].slot);
-  EXPECT_EQ(steps[1].stack, 7u);
-  EXPECT_EQ(steps[1].size, 3000u);
-  EXPECT_EQ(steps[2].happened, what::death);
-  EXPECT_EQ(steps[4].size, 100u);
-  EXPECT_EQ(steps[5].slot, no_slot);
+  EXPECT_EQ(
+      std::tuple(steps[1].stack, steps[1].size, steps[2].happened, steps[4].size, steps[5].slot),
+      std::tuple(7u, 3000u, what::death, 100u, no_slot));
 }
 
 TEST(Lifetimes, ADeathThatNeverComesIsCounted) {
@@ -197,9 +183,7 @@ TEST(Lifetimes, ADeathThatNeverComesIsCounted) {
   step s;
   ASSERT_TRUE(from.next(s));
   ASSERT_TRUE(from.next(s));
-  EXPECT_EQ(s.happened, what::death);
-  EXPECT_EQ(s.kind, event_kind::lost);
-  EXPECT_EQ(s.size, 24u);
+  EXPECT_EQ(std::tuple(s.happened, s.kind, s.size), std::tuple(what::death, event_kind::lost, 24u));
   ASSERT_TRUE(from.next(s));
   EXPECT_EQ(s.happened, what::birth);
   ASSERT_TRUE(from.next(s));
@@ -213,12 +197,9 @@ TEST(Lifetimes, NothingLivesAcrossExec) {
                 birth(1, 4, 0x3000, 8), other(event_kind::image, 1, 9, 0, "other"),
                 birth(1, 10, 0x2000, 7)});
   ASSERT_EQ(steps.size(), 8u);
-  EXPECT_EQ(steps[4].happened, what::death);
-  EXPECT_EQ(steps[4].size, 8u);
-  EXPECT_EQ(steps[4].kind, event_kind::image);
-  EXPECT_EQ(steps[5].size, 32u);
-  EXPECT_EQ(steps[6].happened, what::other);
-  EXPECT_EQ(steps[7].happened, what::birth);
+  EXPECT_EQ(std::tuple(steps[4].happened, steps[4].size, steps[4].kind, steps[5].size,
+                       steps[6].happened, steps[7].happened),
+            std::tuple(what::death, 8u, event_kind::image, 32u, what::other, what::birth));
 }
 
 // The end of an image looks at its own slots: a trace of a thousand blocks and of many images behind them takes no time for

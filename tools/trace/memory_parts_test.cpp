@@ -155,9 +155,8 @@ TEST(MemoryMap, SaysOfEachMappingWhatItIsWhereverTheTextIsCut) {
     EXPECT_EQ(map->resident(), sum);
     EXPECT_TRUE(map->has_spool());
     // Neighbours of one name are one; what has no blocks has no place.
-    EXPECT_EQ(map->begin()[4].begin, 0x7f0000900000u);
-    EXPECT_EQ(map->begin()[4].end, 0x7f0000b00000u);
-    EXPECT_EQ(map->begin()[0].end, 0u);
+    EXPECT_EQ(std::tuple(map->begin()[4].begin, map->begin()[4].end, map->begin()[0].end),
+              std::tuple(0x7f0000900000u, 0x7f0000b00000u, 0u));
   }
 }
 
@@ -410,9 +409,8 @@ TEST(Reachability, TheBlocksAtTheEndOfATrace) {
        death(1, 40, 0x1000), birth(2, 50, 0x10'0000, 1 << 20), death(2, 60, 0x10'0000)}));
   const block_map blocks = blocks_at_end(reader, [] {});
   ASSERT_EQ(blocks.live.size(), 2u);
-  EXPECT_EQ(blocks.live[0].address, 0x2000u);
-  EXPECT_EQ(blocks.live[0].size, 40u);
-  EXPECT_EQ(blocks.live[1].address, 0x3000u);
+  EXPECT_EQ(std::tuple(blocks.live[0].address, blocks.live[0].size, blocks.live[1].address),
+            std::tuple(0x2000u, 40u, 0x3000u));
   EXPECT_TRUE(blocks.freed.has(0x1000));
   EXPECT_TRUE(blocks.freed.has(0x1000 + 99));
   EXPECT_FALSE(blocks.freed.has(0x1000 + 112));
@@ -505,9 +503,7 @@ TEST(ResidentMemory, OfAMappingThatIsMostlyNotMallocsIsAnothersBeyondItsBlocks) 
         203 * mib,
         {anonymous(at, 201 * mib, 201 * mib), {memory_kind::file, 0, 0, 2 * mib, "libc.so"}}}});
   EXPECT_EQ(found.resident, 203 * mib);
-  EXPECT_EQ(found.malloc, mib);
-  EXPECT_EQ(found.live, mib);
-  EXPECT_EQ(found.beyond_live(), 0u);
+  EXPECT_EQ(std::tuple(found.malloc, found.live, found.beyond_live()), std::tuple(mib, mib, 0u));
   ASSERT_EQ(found.parts.size(), 2u);
   EXPECT_EQ(found.parts[0].kind, memory_kind::anonymous);
   EXPECT_EQ(found.parts[0].bytes, 200 * mib);

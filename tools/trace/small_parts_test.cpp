@@ -142,9 +142,7 @@ std::string profile(const other_file& from = {}) {
 TEST(NamedProfile, HasTheNamesOfCallsThatHadNone) {
   const auto named = with_names(profile());
   ASSERT_TRUE(named.has_value());
-  EXPECT_EQ(named->calls, 3u);
-  EXPECT_EQ(named->named, 1u);
-  EXPECT_EQ(named->is_named, 1u);
+  EXPECT_EQ(std::tuple(named->calls, named->named, named->is_named), std::tuple(3u, 1u, 1u));
   EXPECT_NE(named->bytes.find("own_mapping"), std::string::npos);
   EXPECT_EQ(profile().find("own_mapping"), std::string::npos);
   EXPECT_NE(named->bytes.find("known before"), std::string::npos);
@@ -419,19 +417,14 @@ TEST(StepCounts, EachStepCountsWhereItBelongs) {
   other.kind = event_kind::refused;
   other.thread = 7;
   EXPECT_FALSE(counts.count(other));
-  EXPECT_EQ(counts.births, 5u);
-  EXPECT_EQ(counts.birth_bytes, 41u);
-  EXPECT_EQ(counts.deaths, 3u);
-  EXPECT_EQ(counts.cross_thread_deaths, 2u);
-  EXPECT_EQ(counts.lost, 1000u);
+  EXPECT_EQ(std::tuple(counts.births, counts.birth_bytes, counts.deaths, counts.cross_thread_deaths,
+                       counts.lost),
+            std::tuple(5u, 41u, 3u, 2u, 1000u));
   EXPECT_EQ(counts.refused, 1u) << "a request, of 1000 bytes";
   EXPECT_EQ(counts.threads, 3u) << "1, 2 and 7";
-  EXPECT_EQ(counts.live_blocks, 2u);
-  EXPECT_EQ(counts.live_bytes, 21u);
-  EXPECT_EQ(counts.peak_blocks, 4u);
-  EXPECT_EQ(counts.peak_blocks_time, 6u);
-  EXPECT_EQ(counts.peak_bytes, 31u);
-  EXPECT_EQ(counts.peak_bytes_time, 6u);
+  EXPECT_EQ(std::tuple(counts.live_blocks, counts.live_bytes, counts.peak_blocks,
+                       counts.peak_blocks_time, counts.peak_bytes, counts.peak_bytes_time),
+            std::tuple(2u, 21u, 4u, 6u, 31u, 6u));
 }
 
 // ---- event_stream ------------------------------------------------------------------------------

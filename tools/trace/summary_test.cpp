@@ -27,26 +27,14 @@ TEST(Summary, EveryFigureOfASmallTrace) {
       {other(event_kind::thread_start, 1, 9), birth(1, 10, 0x1000, 24), birth(1, 20, 0x2000, 24),
        aligned, death(2, 41, 0x1000), death(2, 42, 0x3000), birth(1, 50, 0x1000, 8),
        death(1, 900, 0x9990), other(event_kind::lost, 1, 950, 7)});
-  EXPECT_EQ(s.first_time, 9u);
-  EXPECT_EQ(s.last_time, 950u);
-  EXPECT_EQ(s.threads, 2u);
-  EXPECT_EQ(s.births, 4u);
-  EXPECT_EQ(s.birth_bytes, 156u);
-  EXPECT_EQ(s.deaths, 2u);
-  EXPECT_EQ(s.cross_thread_deaths, 1u);
-  EXPECT_EQ(s.unknown_deaths, 1u);
-  EXPECT_EQ(s.missing_deaths, 0u);
-  EXPECT_EQ(s.lost, 7u);
-  EXPECT_EQ(s.live_blocks, 2u);
-  EXPECT_EQ(s.live_bytes, 32u);
-  EXPECT_EQ(s.peak_blocks, 3u);
-  EXPECT_EQ(s.peak_bytes, 148u);
-  EXPECT_EQ(s.peak_bytes_time, 30u);
+  EXPECT_EQ(std::tuple(s.first_time, s.last_time, s.threads, s.births, s.birth_bytes, s.deaths,
+                       s.cross_thread_deaths, s.unknown_deaths, s.missing_deaths, s.lost,
+                       s.live_blocks, s.live_bytes, s.peak_blocks, s.peak_bytes, s.peak_bytes_time),
+            std::tuple(9u, 950u, 2u, 4u, 156u, 2u, 1u, 1u, 0u, 7u, 2u, 32u, 3u, 148u, 30u));
   ASSERT_EQ(s.sizes.size(), 3u);
-  EXPECT_EQ(s.sizes.at(24).births, 2u);
-  EXPECT_EQ(s.sizes.at(24).peak, 2u);
-  EXPECT_EQ(s.sizes.at(24).live, 1u);
-  EXPECT_EQ(s.alignments.at(64), 1u);
+  EXPECT_EQ(std::tuple(s.sizes.at(24).births, s.sizes.at(24).peak, s.sizes.at(24).live,
+                       s.alignments.at(64)),
+            std::tuple(2u, 2u, 1u, 1u));
   EXPECT_EQ(s.lifetimes[5], 1u);  // 31 ticks
   EXPECT_EQ(s.lifetimes[4], 1u);  // 12 ticks
   EXPECT_EQ(s.lifetimes_by_decade[2], 2u);
@@ -59,13 +47,10 @@ TEST(Summary, AtThePeakEachStackHasWhatLivedThen) {
                   death(1, 3, 0x1000), with_stack(birth(1, 4, 0x3000, 40), 3),
                   with_stack(birth(1, 5, 0x1000, 5), 1), death(1, 6, 0x3000), death(1, 7, 0x2000),
                   with_stack(birth(1, 8, 0x4000, 6), 2)});
-  EXPECT_EQ(s.peak_bytes, 65u);
-  EXPECT_EQ(s.stacks.at(1).at_peak_bytes, 5u);
-  EXPECT_EQ(s.stacks.at(2).at_peak_bytes, 20u);
-  EXPECT_EQ(s.stacks.at(3).at_peak_bytes, 40u);
-  EXPECT_EQ(s.stacks.at(1).births, 2u);
-  EXPECT_EQ(s.stacks.at(1).bytes, 15u);
-  EXPECT_EQ(s.stacks.at(2).live_bytes, 6u);
+  EXPECT_EQ(std::tuple(s.peak_bytes, s.stacks.at(1).at_peak_bytes, s.stacks.at(2).at_peak_bytes,
+                       s.stacks.at(3).at_peak_bytes, s.stacks.at(1).births, s.stacks.at(1).bytes,
+                       s.stacks.at(2).live_bytes),
+            std::tuple(65u, 5u, 20u, 40u, 2u, 15u, 6u));
 }
 
 TEST(Summary, AtThePeakEachSizeHasWhatLivedThen) {
@@ -81,11 +66,9 @@ TEST(Summary, AtThePeakEachSizeHasWhatLivedThen) {
   events.push_back(birth(1, events.size(), 0x30, 4950));  // 4 * 24 + 4 * 4950 + 9 are not reached
   const trace_summary s = summary_of(events);
   EXPECT_EQ(s.peak_bytes, 3 * 24 + 4 * 5000u);
-  EXPECT_EQ(s.sizes.at(24).at_peak, 3u);
-  EXPECT_EQ(s.sizes.at(24).live, 4u);
-  EXPECT_EQ(s.sizes.at(5000).at_peak, 4u);
-  EXPECT_EQ(s.sizes.at(5000).live, 3u);
-  EXPECT_EQ(s.sizes.at(9).at_peak, 0u);
+  EXPECT_EQ(std::tuple(s.sizes.at(24).at_peak, s.sizes.at(24).live, s.sizes.at(5000).at_peak,
+                       s.sizes.at(5000).live, s.sizes.at(9).at_peak),
+            std::tuple(3u, 4u, 4u, 3u, 0u));
 }
 
 event of_kind(event e, event_kind kind) {
@@ -137,9 +120,8 @@ TEST(Summary, OfEachStretchTheLeastThatAStackHeldIsKnown) {
       death(1, 52, 0x10),
       with_stack(birth(1, 639, 0x40, 1), 2),
   });
-  EXPECT_EQ(s.held.stretch_ticks, 10u);
-  EXPECT_EQ(s.held.births[1], 1u);
-  EXPECT_EQ(s.held.births[63], 1u);
+  EXPECT_EQ(std::tuple(s.held.stretch_ticks, s.held.births[1], s.held.births[63]),
+            std::tuple(10u, 1u, 1u));
   const std::vector<std::uint64_t> expected{0, 100, 150, 150, 150, 50, 50};
   EXPECT_EQ(s.held.by_stack.at(1).least(7), expected);
   EXPECT_EQ(s.held.by_stack.at(1).least(64).back(), 50u);
