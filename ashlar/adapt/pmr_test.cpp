@@ -18,8 +18,7 @@ using support::model_heap;
 void check_resource(std::pmr::memory_resource& r, std::size_t largest) {
   struct held {
     unsigned char* p;
-    std::size_t size;
-    std::size_t alignment;
+    std::size_t size, alignment;
     unsigned char mark;
   };
   std::vector<held> blocks;

@@ -193,8 +193,7 @@ TEST(HeapCaches, OfIdleOwnersTogetherStayBelowTheSumOfTheirShares) {
     const std::size_t total = heap_bounds{}.caches_total(processors);
     std::vector<cache*> idle;
     double shares = 0;  // of the total: 1 + 1/2 + 1/3 + ...
-    std::size_t most_misses = 0;
-    std::size_t held = 0;
+    std::size_t most_misses = 0, held = 0;
     for (std::size_t k = 1; k <= owners; ++k) {
       idle.push_back(h->attach());
       use_all_classes(*h, *idle.back(), 2);

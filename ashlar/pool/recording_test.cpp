@@ -18,8 +18,7 @@ struct told {
   const void* pool;
   std::string name;
   const void* address;
-  std::size_t size;
-  std::size_t alignment;
+  std::size_t size, alignment;
 };
 
 /// Notes what it is told, and looks at the pool's own figures at that moment.

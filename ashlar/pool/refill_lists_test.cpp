@@ -13,8 +13,7 @@ using namespace ashlar;
 struct ledger {
   std::mutex mutex;
   std::size_t budget = SIZE_MAX;
-  std::size_t given = 0;
-  std::size_t pieces = 0;
+  std::size_t given = 0, pieces = 0;
   std::vector<std::size_t> sizes;
 };
 struct ledger_source {

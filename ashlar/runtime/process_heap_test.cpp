@@ -95,8 +95,7 @@ TEST(ProcessHeap, ARunMayBeFreedByASizeThatHasAClass) {
 
 // Another library's thread-exit handler, which may run after the heap's own.
 struct late_user {
-  std::uint64_t threads_before = 0;
-  std::uint64_t threads_inside = 0;
+  std::uint64_t threads_before = 0, threads_inside = 0;
   void* kept = nullptr;
   int rounds = 0;
   pthread_key_t key{};

@@ -11,9 +11,7 @@ namespace call_pattern {
 /// Smallest, largest and sum of what was counted.
 struct extent {
   std::uint32_t least = UINT32_MAX;
-  std::uint32_t most = 0;
-  std::uint32_t sum = 0;
-  std::uint32_t calls = 0;
+  std::uint32_t most = 0, sum = 0, calls = 0;
 
   void add(std::uint32_t instructions) noexcept {
     least = instructions < least ? instructions : least;

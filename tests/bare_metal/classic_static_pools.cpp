@@ -24,8 +24,7 @@ class reading {
   XALLOCATOR
 };
 
-int stats_lines = 0;
-int error_number = 0;
+int stats_lines = 0, error_number = 0;
 bool fault_is_awaited = false;
 
 void check_that(bool holds, int step) noexcept {

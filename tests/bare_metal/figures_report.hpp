@@ -23,8 +23,7 @@ inline constexpr auto mixed_sizes = [](call_pattern::random_numbers& random) {
 
 /// The most that a call may take. They are promised of one processor and level, and looked at there.
 struct bounds {
-  std::uint32_t allocation;
-  std::uint32_t free;
+  std::uint32_t allocation, free;
 };
 inline constexpr bounds unbounded{UINT32_MAX, UINT32_MAX};
 #if defined(CHECK_BOUNDS)

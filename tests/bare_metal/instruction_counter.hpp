@@ -71,8 +71,7 @@ namespace detail {
 
 /// Returns: the instructions that two reads with nothing between them are apart, less the second read's own.
 [[nodiscard, gnu::noinline]] inline std::uint32_t count_empty() noexcept {
-  std::uint32_t before;
-  std::uint32_t after;
+  std::uint32_t before, after;
   asm volatile("ldr %0, [%2]\n\tldr %1, [%2]"
                : "=&l"(before), "=&l"(after)
                : "l"(current)

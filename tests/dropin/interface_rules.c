@@ -7,8 +7,7 @@
 
 /* glibc 2.38 began to refuse, in aligned_alloc, an alignment that is no power of two. */
 static int aligned_alloc_rounds_up(void) {
-  int major = 0;
-  int minor = 0;
+  int major = 0, minor = 0;
   REQUIRE(sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) == 2);
   return major == 2 && minor < 38;
 }

@@ -53,8 +53,7 @@ struct word {
 std::vector<word> words_of(std::string_view text) {
   constexpr std::string_view between = " \t\r\n#";
   std::vector<word> words;
-  std::size_t line = 1;
-  std::size_t at = 0;
+  std::size_t line = 1, at = 0;
   while (at < text.size()) {
     std::size_t end = at + 1;
     if (text[at] == '#') {

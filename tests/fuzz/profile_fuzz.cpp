@@ -15,9 +15,7 @@ namespace {
 
 profile of_a_run(fuzz::input& in) {
   struct block {
-    std::uint64_t time;
-    std::uint64_t size;
-    std::uint64_t alignment;
+    std::uint64_t time, size, alignment;
   };
   profile_builder builder(1 + in.below(3) * 999'999'999);
   std::vector<block> live;

@@ -113,9 +113,7 @@ struct expectation {
   std::int64_t guard_slots = static_cast<std::int64_t>(ashlar::detail::guard_options{}.slots);
   std::int64_t guard_before =
       static_cast<std::int64_t>(ashlar::detail::guard_options{}.before_one_of);
-  bool background = false;
-  bool exact = false;
-  bool full = false;
+  bool background = false, exact = false, full = false;
   bool harden = false, shuffle = false;
   std::size_t fault_action = 0, fault_form = 0, huge_pages = 0;  // the first words
   bool has_file = false;

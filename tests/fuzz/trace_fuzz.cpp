@@ -57,8 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     trace_reader reader(memory_source("the trace", file));
     const std::uint64_t events = reader.events();
     lifetimes from(reader);
-    std::uint64_t births = 0;
-    std::uint64_t deaths = 0;
+    std::uint64_t births = 0, deaths = 0;
     for (step s; from.next(s);) {
       REQUIRE(births + deaths <= 2 * events);
       births += s.happened == step::what::birth;

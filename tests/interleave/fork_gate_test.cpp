@@ -80,8 +80,7 @@ struct fork_program {
     fork_gate::pass passes[interleave::most_threads];
     fork_gate::place places[interleave::most_threads];
     interleave::plain<int> heap;
-    int uses = 0;
-    int refused = 0;
+    int uses = 0, refused = 0;
   };
   unsigned forking;  ///< so many threads fork
   bool joins;        ///< the others join, else they stay strangers

@@ -12,8 +12,7 @@ namespace interleave {
 struct call {
   int what = 0;   ///< the specification's own: which function
   int value = 0;  ///< the argument or the result
-  unsigned began = 0;
-  unsigned ended = 0;
+  unsigned began = 0, ended = 0;
 };
 
 /// A specification is a copyable model with bool apply(const call&): do it if it may happen now.

@@ -289,14 +289,10 @@ class scheduler {
   ucontext_t outside_{};
   std::vector<decision> path_;
   std::size_t depth_ = 0;
-  unsigned now_ = 0;
-  unsigned preemptions_ = 0;
+  unsigned now_ = 0, preemptions_ = 0;
   thread_set asleep_ = 0;
-  bool running_ = false;
-  bool in_thread_ = false;
-  bool redundant_ = false;
-  std::string failure_;
-  std::string order_;
+  bool running_ = false, in_thread_ = false, redundant_ = false;
+  std::string failure_, order_;
   std::deque<unsigned> sleepers_;
   std::unordered_map<const void*, place_state> places_;
   std::unordered_map<const void*, plain_state> plains_;

@@ -102,8 +102,7 @@ void* exits(void*) {
 
 struct moment {
   void* (*body)(void*);
-  bool detached = false;
-  bool cancelled = false;
+  bool detached = false, cancelled = false;
 };
 constexpr moment moments[] = {
     {ends_in_round<1>},       {ends_in_round<2>}, {ends_in_round<3>},          {ends_in_round<4>},

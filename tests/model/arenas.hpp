@@ -99,8 +99,7 @@ class arena_subject final : public subject {
   };
   struct mark {
     arena_marker place;
-    std::size_t blocks;
-    std::size_t used_bytes;
+    std::size_t blocks, used_bytes;
   };
 
   arena_type& memory() { return room_->memory; }

@@ -19,8 +19,7 @@ namespace {
 using namespace model;
 
 struct options {
-  std::uint64_t operations = 0;
-  std::uint64_t seed = 0;
+  std::uint64_t operations = 0, seed = 0;
   bool has_seed = false;
   std::uint64_t threads = 1;
   std::uint64_t audit_every = 1'000'000;

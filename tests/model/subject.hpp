@@ -195,8 +195,7 @@ struct kind {
 inline std::size_t slots_max = SIZE_MAX;
 
 struct request {
-  std::size_t size;
-  std::size_t alignment = 1;
+  std::size_t size, alignment = 1;
 };
 
 /// How a stretch of operations differs from others: a heap that only ever churns is easy.

@@ -444,8 +444,7 @@ TEST(TraceRecorder, ThreadsShareOne) {
   ASSERT_TRUE(shared_recorder.end());
   trace::trace_reader reader(trace::memory_source("threads", shared_recorder.port().written));
   trace::lifetimes blocks(reader);
-  std::uint64_t births = 0;
-  std::uint64_t refused = 0;
+  std::uint64_t births = 0, refused = 0;
   std::map<std::uint32_t, std::uint64_t> live;  // by pool
   std::map<std::uint32_t, std::uint64_t> most;
   for (trace::step s; blocks.next(s);) {

@@ -220,14 +220,12 @@ void check_propagation(const A& a, const A& b) {
 /// What was asked for: (bytes of one object, alignment) -> the largest n, and how often.
 struct allocation_record {
   struct entry {
-    std::size_t calls = 0;
-    std::size_t largest = 0;
+    std::size_t calls = 0, largest = 0;
   };
   std::map<std::pair<std::size_t, std::size_t>, entry> asked;
   std::size_t array_bytes_now = 0;   ///< of arrays (n != 1) in use
   std::size_t array_bytes_peak = 0;  ///< the most of them at one time
-  std::size_t arrays_now = 0;
-  std::size_t arrays_peak = 0;
+  std::size_t arrays_now = 0, arrays_peak = 0;
   std::size_t largest_array = 0;  ///< bytes
   std::size_t ones_now = 0;       ///< single objects in use
   std::size_t ones_peak = 0;

@@ -49,12 +49,10 @@ class model_heap {
 
  private:
   struct request {
-    std::size_t size;
-    std::size_t alignment;
+    std::size_t size, alignment;
   };
   std::map<void*, request> live_;
-  std::size_t limit_;
-  std::size_t used_ = 0;
+  std::size_t limit_, used_ = 0;
 };
 
 }  // namespace support

@@ -157,8 +157,7 @@ PROGRAM(running_thread) {
   const std::string text = report();
   REQUIRE(text.find("xallocator Note: ") != std::string::npos);
   REQUIRE(text.find(" 1 other thread") != std::string::npos);
-  int count = 0;
-  int in_use = 0;
+  int count = 0, in_use = 0;
   const std::size_t at = text.find("xallocator Block Size: 208 ");
   REQUIRE(at != std::string::npos);
   REQUIRE(std::sscanf(text.c_str() + at,
@@ -206,8 +205,7 @@ PROGRAM(producer_and_consumer) {
   }
   changed.notify_all();
   consumer.join();
-  int count = 0;
-  int in_use = -1;
+  int count = 0, in_use = -1;
   REQUIRE(std::sscanf(report().c_str(),
                       "xallocator Block Size: 1024 Block Count: %d Blocks In Use: %d", &count,
                       &in_use) == 2);

@@ -226,8 +226,7 @@ struct borrowed_thread::state {
   int errno_before = 0;
   std::uint64_t cancel_before = 0;  // 0: a call may be where the thread is cancelled
   std::uint64_t room = 0;           // [ texts | stack ]
-  std::uint64_t text_end = 0;
-  std::uint64_t stack_end = 0;
+  std::uint64_t text_end = 0, stack_end = 0;
   clock::time_point begin;
 };
 

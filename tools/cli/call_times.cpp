@@ -21,8 +21,7 @@ constexpr std::uint64_t largest_block = 16u << 20;
 
 // The average of these calls, without what reading the clock takes.
 double average(const replay_outcome& of, std::initializer_list<replay::call> which) {
-  double calls = 0;
-  double ns = 0;
+  double calls = 0, ns = 0;
   for (const replay::call c : which) {
     const latency_summary& latency = of.latencies[static_cast<std::size_t>(c)];
     calls += static_cast<double>(latency.calls);

@@ -105,10 +105,7 @@ chosen_trace choose_trace(const std::string& path, const std::string& process) {
 }
 
 std::string render_tree(const recording_index& tree, const std::string& folder, std::size_t rows) {
-  std::uint64_t events = 0;
-  std::uint64_t births = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t held = 0;
+  std::uint64_t events = 0, births = 0, bytes = 0, held = 0;
   std::size_t traces = 0;
   for (const recorded_process& p : tree.processes) {
     events += p.events;

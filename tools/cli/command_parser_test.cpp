@@ -19,9 +19,7 @@ struct some_tool {
   std::optional<std::uint64_t> budget;
   std::optional<std::uint64_t> seed;
   words only;
-  std::string output;
-  std::string json;
-  std::string kind;
+  std::string output, json, kind;
   bool all = false;
   std::uint32_t depth = 0;
   words program;

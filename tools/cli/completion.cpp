@@ -246,8 +246,7 @@ std::string bash_completion(const tool_description& all) {
 }
 
 std::string zsh_completion(const tool_description& all) {
-  std::string names;
-  std::string branches;
+  std::string names, branches;
   for (const command_description& each : all.commands) {
     if (!each.is_part)
       names += fmt::format(

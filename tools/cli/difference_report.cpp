@@ -82,8 +82,7 @@ std::string render_site(const sites::compared_site& site, const measure_text& by
 
 std::string render_sites(const difference_report& report, std::size_t rows, bool is_full) {
   std::string text;
-  std::size_t shown = 0;
-  std::size_t changed = 0;
+  std::size_t shown = 0, changed = 0;
   for (const sites::compared_site& site : report.found.sites) {
     if (site.change(report.by.figure) == 0) continue;
     ++changed;

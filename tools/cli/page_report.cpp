@@ -20,8 +20,7 @@ namespace {
 // The blocks of a size, and the pages that are cut into such.
 struct size_line {
   std::uint64_t block_size = 0;  // 0: of large blocks
-  std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0, bytes = 0;
   inspect::page_uses pages;
 
   size_line& operator+=(const size_line& more) {

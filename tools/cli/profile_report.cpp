@@ -22,11 +22,7 @@ namespace {
 
 // A size of the grid, with what asked for it.
 struct step_figures {
-  std::uint64_t size = 0;
-  std::uint64_t births = 0;
-  std::uint64_t deaths = 0;
-  std::uint64_t requested_bytes = 0;
-  std::uint64_t peak = 0;
+  std::uint64_t size = 0, births = 0, deaths = 0, requested_bytes = 0, peak = 0;
 };
 std::uint64_t peak_bytes(const step_figures& of) { return of.size * of.peak; }
 

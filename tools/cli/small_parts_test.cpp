@@ -366,8 +366,7 @@ class terminal {
   }
 
  private:
-  int before_;
-  int outside_ = -1;
+  int before_, outside_ = -1;
 };
 
 TEST(ProgressLine, IsThereWhileALongWorkIsDone) {

@@ -255,8 +255,7 @@ const site& pin_finder::named(std::uint32_t fine) const {
 
 // Whether a line's blocks are often others' than those of the group: a helper, whose callers count.
 bool pin_finder::has_other_callers(std::uint32_t line, const pin_group& group) const {
-  std::uint64_t all = 0;
-  std::uint64_t others = 0;
+  std::uint64_t all = 0, others = 0;
   for (const auto& [stack, births] : births_) {
     const std::uint32_t fine = fine_sites_.of(stack);
     if (fine >= line_of_.size() || line_of_[fine] != line) continue;

@@ -167,9 +167,7 @@ TEST(PageUse, AgreesWithASimpleModelAndSharesAddUp) {
         most[page] = now == 0 ? 0 : std::max(most[page], now);
       }
     }
-    std::uint64_t hollow = 0;
-    std::uint64_t pinned = 0;
-    std::uint64_t held = 0;
+    std::uint64_t hollow = 0, pinned = 0, held = 0;
     for (std::uint64_t page = first; page < first + pages; ++page) {
       const std::uint64_t now = live_in(page);
       held += now != 0 ? 1 : 0;
@@ -186,8 +184,7 @@ TEST(PageUse, AgreesWithASimpleModelAndSharesAddUp) {
     std::uint64_t of_stacks = 0;
     for (const auto& [stack, figures] : end.by_stack) of_stacks += figures.pinned_bytes;
     EXPECT_EQ(of_stacks, pinned) << "the shares of the stacks";
-    std::uint64_t of_holders = 0;
-    std::uint64_t pages_of_holders = 0;
+    std::uint64_t of_holders = 0, pages_of_holders = 0;
     for (const auto& [who, figures] : end.by_holders) {
       of_holders += figures.pinned_bytes;
       pages_of_holders += figures.pages;

@@ -241,9 +241,7 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
                                      const run_totals& run) {
   struct line {
     finding of;
-    std::uint64_t allocated = 0;
-    std::uint64_t at_end = 0;
-    std::uint64_t lost = 0;
+    std::uint64_t allocated = 0, at_end = 0, lost = 0;
   };
   std::map<std::string, line> lines;
   for (const ashlar::sites::growing_site& site : growing.sites) {

@@ -102,8 +102,7 @@ class core_reader {
                                part.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
     if (data == nullptr) fail("it ends within its notes: was it copied as a whole?");
     GElf_Nhdr note;
-    std::size_t name = 0;
-    std::size_t descriptor = 0;
+    std::size_t name = 0, descriptor = 0;
     for (std::size_t at = 0; (at = ::gelf_getnote(data, at, &note, &name, &descriptor)) != 0;) {
       const char* const text = static_cast<const char*>(data->d_buf) + descriptor;
       read_note(note.n_type, {text, note.n_descsz});
@@ -169,8 +168,7 @@ class core_reader {
       bytes.remove_prefix(sizeof to);
       return true;
     };
-    std::uint64_t count = 0;
-    std::uint64_t page = 0;
+    std::uint64_t count = 0, page = 0;
     if (!number(count) || !number(page) || count > bytes.size() / (3 * sizeof count)) return;
     std::vector<mapping> files(static_cast<std::size_t>(count));
     for (mapping& f : files) {

@@ -342,8 +342,7 @@ class library_reader {
       return tell(
           "the slab at {:#x}: its marks are at {:#x}, where nothing is: its blocks are left out",
           begin, first_mark);
-    std::uint64_t wrong = 0;
-    std::uint64_t wrong_at = 0;
+    std::uint64_t wrong = 0, wrong_at = 0;
     const auto note = [&](std::uint64_t block) {
       if (wrong++ == 0) wrong_at = block;
     };
@@ -397,8 +396,7 @@ class library_reader {
   std::vector<std::uint8_t> marks_;
   range range_;
   std::set<std::uint64_t> seen_;  // elements of lists
-  std::uint64_t secret_ = 0;
-  std::uint64_t unknown_ = 0;
+  std::uint64_t secret_ = 0, unknown_ = 0;
   bool is_hardened_ = false;
 };
 

@@ -49,8 +49,7 @@ std::string for_each_description(const image::memory_image& image, const char* o
       // The head is the same in each version.
       struct head {
         char magic[8];
-        std::uint32_t version;
-        std::uint32_t bytes;
+        std::uint32_t version, bytes;
       };
       const auto begin = image.value_at<head>(at);
       if (!begin || std::memcmp(begin->magic, Description::right_magic, sizeof begin->magic) != 0) {

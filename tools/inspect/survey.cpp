@@ -150,8 +150,7 @@ block_content content_of(const image::memory_image& image, const trace::held_blo
   };
   // The bytes of an address may be letters by chance, up to its zeros.
   if (!is_pointer(words[0]) && is_text(std::as_bytes(words))) return {"text", false};
-  std::size_t pointers = 0;
-  std::size_t others = 0;
+  std::size_t pointers = 0, others = 0;
   for (const std::uint64_t w : words.first(std::min(words.size(), words_asked))) {
     if (w == 0) continue;
     ++(is_pointer(w) ? pointers : others);

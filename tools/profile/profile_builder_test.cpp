@@ -22,9 +22,7 @@ TEST(ProfileBuilder, CountsEachRequestOnceInEachPart) {
     std::mt19937_64 random(seed);
     const test::run made = test::random_run(random, random() % 500, 50);
     struct figures {
-      std::uint64_t births = 0;
-      std::uint64_t deaths = 0;
-      std::uint64_t bytes = 0;
+      std::uint64_t births = 0, deaths = 0, bytes = 0;
     };
     std::map<std::uint32_t, figures> needs;
     std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> aligned;

@@ -185,8 +185,7 @@ void expect_same(peak_counter& found, const counted& right) {
 
 struct shape {
   peak_counter::window_limits window;
-  std::size_t changes;
-  std::size_t most_sizes;
+  std::size_t changes, most_sizes;
 };
 
 void compare_on_random_runs(const shape& of, std::uint32_t seeds) {
@@ -323,9 +322,7 @@ TEST(Merge, PeaksAreTheMostOfAnyRunAndNotOfTheirSum) {
         ASSERT_EQ(all.peak_between(first, last), most) << first << " to " << last;
       }
     }
-    std::uint64_t births = 0;
-    std::uint64_t deaths = 0;
-    std::uint64_t peak_bytes = 0;
+    std::uint64_t births = 0, deaths = 0, peak_bytes = 0;
     for (const profile& part : parts) {
       births += part.births();
       deaths += part.deaths();

@@ -31,8 +31,7 @@ std::uint32_t most_at_once(const std::vector<script_thread>& threads) {
   ends.reserve(threads.size());
   for (const script_thread& t : threads) ends.push_back(t.ended_at);
   std::ranges::sort(ends);
-  std::size_t most = 0;
-  std::size_t ended = 0;
+  std::size_t most = 0, ended = 0;
   for (std::size_t begun = 0; begun < threads.size();) {
     while (ends[ended] <= threads[begun].first_at) ++ended;
     most = std::max(most, ++begun - ended);

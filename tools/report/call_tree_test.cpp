@@ -152,8 +152,7 @@ TEST(CallCounter, RandomStepsAgree) {
   std::map<std::uint32_t, std::uint32_t> newest;
   std::map<std::pair<std::uint32_t, std::uint32_t>, call_counts> expected;
   std::map<std::uint32_t, block> at_peak;
-  std::uint64_t live = 0;
-  std::uint64_t most = 0;
+  std::uint64_t live = 0, most = 0;
   call_counter counter;
   for (std::uint32_t i = 1; i < 5000; ++i) {
     step s;

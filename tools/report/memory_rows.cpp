@@ -104,8 +104,7 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
       has_older ? "malloc beyond its blocks: what came before the recording or fork, free memory"
                 : "malloc beyond its blocks: free memory, rounding, its own data");
   const std::size_t first = all.rows.size();
-  std::uint64_t anonymous = 0;
-  std::uint64_t recorder = 0;
+  std::uint64_t anonymous = 0, recorder = 0;
   bool knows_lines = false;
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;  // of parts of rows
   for (const resident_part& part : memory.parts) {

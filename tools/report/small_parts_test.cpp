@@ -380,8 +380,7 @@ TEST(MemoryRows, OfWhatWasNotRecordedAreNone) {
 // ---- timeline ----------------------------------------------------------------------------------
 
 struct moment {
-  std::uint64_t time;
-  std::uint64_t bytes;
+  std::uint64_t time, bytes;
   std::vector<std::int64_t> layers;
 };
 

@@ -109,8 +109,7 @@ class set_account {
   trace::marked_counts block_bytes_;  // of the blocks that hold them
   std::vector<std::uint64_t> births_;
   std::vector<std::int64_t> peak_blocks_;
-  std::uint64_t slack_ = 0;
-  std::uint64_t slack_at_peak_ = 0;
+  std::uint64_t slack_ = 0, slack_at_peak_ = 0;
   double slack_seconds_ = 0;
 };
 
@@ -455,8 +454,7 @@ class trace_account {
   trace::marked_counts size_bytes_;
   std::array<std::uint64_t, time_bins::count> lifetime_blocks_{};
   std::array<std::uint64_t, time_bins::count> lifetime_bytes_{};
-  std::uint64_t unknown_deaths_ = 0;
-  std::uint64_t missing_deaths_ = 0;
+  std::uint64_t unknown_deaths_ = 0, missing_deaths_ = 0;
 };
 
 }  // namespace

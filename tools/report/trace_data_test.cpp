@@ -145,8 +145,7 @@ TEST(TraceData, NoEventAtAll) {
 }
 
 struct living {
-  std::uint64_t size;
-  std::uint64_t born;
+  std::uint64_t size, born;
 };
 
 // The figures again, the slow way: all that lives is looked at after each event.
@@ -155,8 +154,7 @@ TEST(TraceData, RandomTracesAgree) {
     std::mt19937 random(seed);
     std::map<std::uint64_t, living> alive;
     std::vector<event> events;
-    std::uint64_t time = 0;
-    std::uint64_t peak = 0;
+    std::uint64_t time = 0, peak = 0;
     std::map<std::uint64_t, living> at_peak;
     std::map<std::size_t, std::uint64_t> births_by_bin;
     std::map<std::size_t, std::uint64_t> lifetimes;
@@ -196,9 +194,7 @@ TEST(TraceData, RandomTracesAgree) {
         slack += sets[s].of(block.size, 0).block_size - block.size;
       const nlohmann::json& figures = data["class_sets"][s];
       EXPECT_EQ(figures["slack_at_peak"], slack);
-      std::uint64_t blocks = 0;
-      std::uint64_t class_bytes = 0;
-      std::uint64_t class_slack = 0;
+      std::uint64_t blocks = 0, class_bytes = 0, class_slack = 0;
       for (const auto& c : figures["classes"]) {
         blocks += c["blocks_at_peak"].get<std::uint64_t>();
         class_bytes += c["bytes_at_peak"].get<std::uint64_t>();

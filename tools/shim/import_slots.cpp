@@ -262,8 +262,7 @@ void* open_library(const char* file, int flags) {
 
 bool is_interposed() {
   struct first_definition {
-    bool is_known = false;
-    bool is_own = false;
+    bool is_known = false, is_own = false;
   } first;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* argument) {

@@ -45,8 +45,7 @@ void put_memory_at_end() {
   if (own_log.now == nullptr || own_log.generation != the_process->generation) return;
   if (is_done.exchange(true)) return;
   const int error = errno;
-  std::uint64_t resident = 0;
-  std::uint64_t peak = 0;
+  std::uint64_t resident = 0, peak = 0;
   read_file("/proc/self/status", [&](std::size_t count) {
     resident = trace::kib_behind({read_bytes, count}, "VmRSS:") << 10;
     peak = trace::kib_behind({read_bytes, count}, "VmHWM:") << 10;

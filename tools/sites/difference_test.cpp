@@ -69,8 +69,7 @@ class recorded {
     events_.push_back(e);
   }
 
-  std::uint64_t moved_;
-  std::uint64_t time_ = 0;
+  std::uint64_t moved_, time_ = 0;
   std::vector<trace::stack_definition> stacks_;
   std::vector<event> events_;
 };

@@ -79,10 +79,7 @@ constexpr std::uint64_t part_of_the_births = 100;
 struct site {
   std::vector<std::uint64_t> least;
   const trace::stack_definition* stack = nullptr;  // any of them: their calls read the same
-  std::uint64_t births = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t bytes_at_end = 0;
-  std::uint64_t bytes_lost = 0;
+  std::uint64_t births = 0, bytes = 0, bytes_at_end = 0, bytes_lost = 0;
 };
 
 }  // namespace

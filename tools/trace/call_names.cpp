@@ -41,8 +41,7 @@ perf_map::perf_map(const std::string& path) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     std::string_view rest = line;
-    std::uint64_t begin = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t begin = 0, bytes = 0;
     if (take_number(rest, begin) && take_number(rest, bytes) && !rest.empty())
       functions_.insert_or_assign(begin, function{begin + bytes, std::string(rest)});
   }

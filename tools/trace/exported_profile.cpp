@@ -318,11 +318,9 @@ class heaptrack_reader {
   }
 
   std::istream& from_;
-  std::string name_;
-  std::string line_;
+  std::string name_, line_;
   std::string_view rest_;
-  std::uint64_t offset_ = 0;
-  std::uint64_t behind_ = 0;
+  std::uint64_t offset_ = 0, behind_ = 0;
   trace_header header_;
   std::string program_;
   std::unique_ptr<trace_writer> out_;

@@ -78,8 +78,7 @@ found_names find_names(const trace_reader& of, call_names& by,
   for (const std::uint64_t address : addresses) {
     progress(static_cast<double>(found.calls++) / static_cast<double>(addresses.size()));
     name_definition name{address, {}};
-    bool is_known = false;
-    bool has_line = false;
+    bool is_known = false, has_line = false;
     for (named_call& call : by.of({0, {address}})) {
       is_known = is_known || !call.function.empty() || call.line != 0;
       has_line = has_line || call.line != 0;

@@ -138,8 +138,7 @@ class search {
   std::size_t words_since_ = 0;
   std::vector<std::uint64_t> window_;  // what could be read from window_begin_ on
   std::uint64_t window_begin_ = UINT64_MAX;
-  std::size_t windows_ = 0;
-  std::size_t blocks_looked_at_ = 0;
+  std::size_t windows_ = 0, blocks_looked_at_ = 0;
 };
 
 }  // namespace

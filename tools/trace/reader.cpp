@@ -71,8 +71,7 @@ struct trace_reader::open_frame {
   std::uint64_t room = 0;  // that it takes
   frame_decoder decoder;
   std::array<event, some> events;  // decoded; those from `next` to `end` were not given out yet
-  std::size_t next = 0;
-  std::size_t end = 0;
+  std::size_t next = 0, end = 0;
   const char* fault = nullptr;  // of the event behind them
 };
 

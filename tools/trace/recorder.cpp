@@ -48,8 +48,7 @@ std::uint64_t raw_clock(spool_clock clock) {
 }
 
 struct moment {
-  std::uint64_t raw = 0;
-  std::uint64_t ns = 0;
+  std::uint64_t raw = 0, ns = 0;
 };
 // Of some tries the one that was interrupted least.
 moment moment_of(spool_clock clock) {

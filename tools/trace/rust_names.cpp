@@ -322,8 +322,7 @@ class parser {
   std::size_t at_ = 0;
   std::string out_;
   unsigned depth_ = 0;
-  bool is_quiet_ = false;
-  bool is_wrong_ = false;
+  bool is_quiet_ = false, is_wrong_ = false;
 };
 
 }  // namespace

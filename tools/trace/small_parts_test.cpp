@@ -105,9 +105,7 @@ pprof::mapping own_mapping(pprof::profile_writer<out>& to, const other_file& fro
   std::ifstream maps("/proc/self/maps");
   const auto here = reinterpret_cast<std::uintptr_t>(&own_mapping);
   for (std::string line; std::getline(maps, line);) {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::uint64_t offset = 0;
+    std::uint64_t begin = 0, end = 0, offset = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx", &begin, &end, &offset) == 3 && begin <= here &&
         here < end)
       return {.id = 1,
@@ -296,8 +294,7 @@ TEST(Heaptrack, WhatIsNoRecordingIsRefusedWithItsOffset) {
 // The rule against its own words, and against a pool set.
 
 struct shape {
-  std::uint64_t block_size;
-  std::uint64_t alignment;
+  std::uint64_t block_size, alignment;
 };
 
 // The rule as it is said: the first class that is large and aligned enough.

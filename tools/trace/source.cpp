@@ -75,8 +75,7 @@ class bytes_source final : public byte_source {
   [[nodiscard]] const std::string& name() const override { return name_; }
 
  private:
-  std::string name_;
-  std::string bytes_;
+  std::string name_, bytes_;
 };
 
 }  // namespace

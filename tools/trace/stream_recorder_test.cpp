@@ -337,8 +337,7 @@ TEST_F(StreamRecorder, RandomProgramsAreReadAsTheyWere) {
   std::mt19937 random(1);
   const std::uint32_t p = program_.begin_process(pid_);
   struct thread {
-    std::uint32_t chunk = 0;
-    std::uint32_t sequence = 0;
+    std::uint32_t chunk = 0, sequence = 0;
     bool has_chunk = false;
   };
   std::vector<thread> threads(5);

@@ -43,8 +43,7 @@ class moment_series {
   }
 
   std::size_t most_;
-  std::uint64_t begin_ = 0;
-  std::uint64_t width_ = 1;
+  std::uint64_t begin_ = 0, width_ = 1;
   moment_figures last_;
   std::vector<moment_figures> points_;
 };

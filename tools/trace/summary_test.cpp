@@ -162,8 +162,7 @@ TEST(Summary, ThePeaksOverTimeContainTheTracesPeakHoweverFewTheyAre) {
     const trace_summary s = summary_of(events, moments);
     ASSERT_LE(s.over_time.size(), moments);
     ASSERT_GE(2 * s.over_time.size(), std::min<std::size_t>(moments, 5000));
-    std::uint64_t most = 0;
-    std::uint64_t end = 0;
+    std::uint64_t most = 0, end = 0;
     for (const moment_figures& m : s.over_time) {
       most = std::max(most, m.blocks);
       EXPECT_GT(m.end, end);

@@ -343,8 +343,7 @@ class text_reader {
   }
 
   std::istream& from_;
-  std::string name_;
-  std::string line_;
+  std::string name_, line_;
   std::uint64_t offset_ = 0;  // of the line
   std::uint64_t behind_ = 0;
   std::unordered_map<std::uint32_t, std::uint64_t> last_time_;

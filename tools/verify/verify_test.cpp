@@ -182,8 +182,7 @@ TEST_F(Verify, AnyOtherNumberBreaksTheSeal) {
 TEST_F(Verify, AnyOtherNumberIsRefusedUnderANewSealToo) {
   for (const claim& each : claims()) {
     const json all = json::parse(certificate_of(each));
-    std::size_t tried = 0;
-    std::size_t passed = 0;
+    std::size_t tried = 0, passed = 0;
     for (const json::json_pointer& path : numbers_of(all)) {
       const std::string name = path.to_string();
       if (name.starts_with("/moments/") || name == "/largest") continue;

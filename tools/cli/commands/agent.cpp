@@ -21,8 +21,7 @@ namespace {
 struct agent_options {
   std::uint32_t port = 9480;
   std::string address = "127.0.0.1";
-  std::string token_file;
-  std::string push;
+  std::string token_file, push;
   std::uint32_t push_every = 60;
 };
 

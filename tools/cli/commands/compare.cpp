@@ -37,8 +37,7 @@ struct compare_options {
   std::optional<std::uint64_t> seed;
   std::string label;   // empty: the program's file name
   std::string output;  // the page, or the picture; empty: none
-  std::string json_path;
-  std::string csv_path;
+  std::string json_path, csv_path;
   bool show_output = false;
   bool list_only = false;   // list_allocators() instead
   bool summarises = false;  // files instead of a program
@@ -94,8 +93,7 @@ class progress {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  std::size_t warmup_;
-  std::size_t rounds_;
+  std::size_t warmup_, rounds_;
   bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

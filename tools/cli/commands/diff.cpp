@@ -33,8 +33,7 @@ constexpr std::size_t most_stretches = 512;
 constexpr int most_depth = std::numeric_limits<int>::max();
 
 struct diff_options {
-  std::string before;
-  std::string after;
+  std::string before, after;
   std::string by = "peak";
   std::string output;  // the page; empty: none
   std::string json_path;

@@ -42,9 +42,7 @@ struct export_options {
   std::string output;               // empty: standard output; of --symbols each trace is replaced
   std::string format = "pprof";
   std::string figure;  // empty: peak_space
-  bool from_text = false;
-  bool from_heaptrack = false;
-  bool symbols = false;
+  bool from_text = false, from_heaptrack = false, symbols = false;
 };
 
 constexpr const char* export_footer =
@@ -122,10 +120,8 @@ void write_speedscope(const trace::trace_reader& reader, const trace::trace_summ
 void write_dhat(trace::trace_reader& reader, trace::call_names& names, const trace::byte_sink& to) {
   using trace::step;
   struct point {
-    std::uint64_t births = 0;
-    std::uint64_t bytes = 0;
-    std::int64_t most_bytes = 0;
-    std::int64_t blocks_then = 0;
+    std::uint64_t births = 0, bytes = 0;
+    std::int64_t most_bytes = 0, blocks_then = 0;
     std::uint64_t ticks = 0;  // that its blocks lived, modulo 2^64 until the end is added
   };
   std::vector<point> points;

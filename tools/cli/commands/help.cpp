@@ -64,10 +64,7 @@ std::string one_of_a_list(std::string_view term, std::string_view text) {
 
 // The parts of a footer, each under its heading.
 struct footer_parts {
-  std::string free_text;
-  std::string examples;
-  std::string environment;
-  std::string exit_status;
+  std::string free_text, examples, environment, exit_status;
 };
 
 footer_parts parts_of(std::string_view footer) {
@@ -177,8 +174,7 @@ void add_help(command_parser& to) {
                           "[OPTIONS] [COMMAND]", help_footer});
   struct help_words {
     std::vector<std::string> command;
-    std::string folder;
-    std::string shell;
+    std::string folder, shell;
   };
   const auto with = std::make_shared<help_words>();
   help.further_arguments("COMMAND", with->command, "Which: ashlar help has the list", false);

@@ -140,8 +140,7 @@ class finding_pass {
   }
 
  private:
-  bool interpreter_;
-  bool has_stacks_;
+  bool interpreter_, has_stacks_;
   const std::vector<trace::stack_definition>& stacks_;
   report::names_of_stack names_of_;
   trace_times times_of_trace_;

@@ -38,9 +38,7 @@ namespace {
 struct run_options {
   std::vector<std::string> command;
   std::string json_path;  // empty: none
-  bool full_report = false;
-  bool exact = false;
-  bool hardened = false;
+  bool full_report = false, exact = false, hardened = false;
 };
 
 constexpr const char* run_footer =
