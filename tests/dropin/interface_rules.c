@@ -34,26 +34,16 @@ static void tell(const char* call, void* block, size_t alignment, size_t size) {
   free(block);
 }
 
+/* The same, of a call that has not failed yet. */
+#define TELL(name, call, alignment, size) (errno = 0, tell(name, call, alignment, size))
+
+#define HALF ((size_t)1 << 63)
+#define QUARTER ((size_t)1 << 62)
+
 static void aligned(void) {
-  static const size_t alignments[] = {0,
-                                      1,
-                                      2,
-                                      3,
-                                      8,
-                                      15,
-                                      16,
-                                      17,
-                                      24,
-                                      100,
-                                      4095,
-                                      4096,
-                                      4097,
-                                      65537,
-                                      (size_t)1 << 62,
-                                      ((size_t)1 << 62) + 1,
-                                      (size_t)1 << 63,
-                                      ((size_t)1 << 63) + 1,
-                                      SIZE_MAX};
+  static const size_t alignments[] = {0,       1,           2,    3,        8,       15,   16,
+                                      17,      24,          100,  4095,     4096,    4097, 65537,
+                                      QUARTER, QUARTER + 1, HALF, HALF + 1, SIZE_MAX};
   static const size_t sizes[] = {0, 100, 100000, PTRDIFF_MAX, SIZE_MAX};
   for (size_t i = 0; i < sizeof alignments / sizeof *alignments; ++i) {
     const size_t alignment = opaque(alignments[i]);
@@ -61,12 +51,9 @@ static void aligned(void) {
     for (size_t j = 0; j < sizeof sizes / sizeof *sizes; ++j) {
       const size_t size = opaque(sizes[j]);
       printf("%zu, %zu: ", alignment, size);
-      errno = 0;
-      tell("memalign", memalign(alignment, size), told, size);
-      if (is_power_of_two(alignment) || aligned_alloc_rounds_up()) {
-        errno = 0;
-        tell("aligned_alloc", aligned_alloc(alignment, size), told, size);
-      }
+      TELL("memalign", memalign(alignment, size), told, size);
+      if (is_power_of_two(alignment) || aligned_alloc_rounds_up())
+        TELL("aligned_alloc", aligned_alloc(alignment, size), told, size);
       void* block = &block;
       errno = 0;
       const int result = posix_memalign(&block, alignment, size);
@@ -78,32 +65,18 @@ static void aligned(void) {
 }
 
 static void sizes(void) {
-  static const size_t sizes[] = {0,
-                                 1,
-                                 4096,
-                                 (size_t)PTRDIFF_MAX - 4096,
-                                 PTRDIFF_MAX,
-                                 (size_t)PTRDIFF_MAX + 1,
-                                 SIZE_MAX - 4096,
-                                 SIZE_MAX - 4095,
-                                 SIZE_MAX};
+  static const size_t sizes[] = {
+      0, 1, 4096, HALF - 4097, HALF - 1, HALF, SIZE_MAX - 4096, SIZE_MAX - 4095, SIZE_MAX};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     const size_t size = opaque(sizes[i]);
     printf("%zu: ", size);
-    errno = 0;
-    tell("malloc", malloc(size), 16, size);
-    errno = 0;
-    tell("calloc", calloc(size, 1), 16, size);
-    errno = 0;
-    tell("calloc", calloc(1, size), 16, size);
-    errno = 0;
-    tell("realloc of null", realloc(NULL, size), 16, size);
-    errno = 0;
-    tell("reallocarray of null", reallocarray(NULL, 1, size), 16, size);
-    errno = 0;
-    tell("valloc", valloc(size), 4096, size);
-    errno = 0;
-    tell("pvalloc", pvalloc(size), 4096, size);
+    TELL("malloc", malloc(size), 16, size);
+    TELL("calloc", calloc(size, 1), 16, size);
+    TELL("calloc", calloc(1, size), 16, size);
+    TELL("realloc of null", realloc(NULL, size), 16, size);
+    TELL("reallocarray of null", reallocarray(NULL, 1, size), 16, size);
+    TELL("valloc", valloc(size), 4096, size);
+    TELL("pvalloc", pvalloc(size), 4096, size);
   }
   static const size_t factors[][2] = {
       {SIZE_MAX, 2},     {2, SIZE_MAX}, {(size_t)1 << 32, (size_t)1 << 32},
@@ -112,36 +85,28 @@ static void sizes(void) {
     const size_t count = opaque(factors[i][0]);
     const size_t size = opaque(factors[i][1]);
     printf("%zu times %zu: ", count, size);
-    errno = 0;
-    tell("calloc", calloc(count, size), 16, 0);
-    errno = 0;
-    tell("reallocarray of null", reallocarray(NULL, count, size), 16, 0);
+    TELL("calloc", calloc(count, size), 16, 0);
+    TELL("reallocarray of null", reallocarray(NULL, count, size), 16, 0);
   }
 }
 
+/* Of a call to which a block is given, with this errno before. */
+#define TELL_RESULT(name, before, call) \
+  (errno = before, result = call,       \
+   printf(name ": %s, %s\n", result == NULL ? "null" : "a block", strerrorname_np(errno)))
+
 static void existing(void) {
-  errno = E2BIG; /* neither success nor a free may touch it */
-  void* block = malloc(10);
-  block = realloc(block, opaque(0));
-  printf("realloc to nothing: %s, %s\n", block == NULL ? "null" : "a block",
-         strerrorname_np(errno));
-  errno = E2BIG;
-  block = malloc(10);
-  block = reallocarray(block, opaque(0), opaque(7));
-  printf("reallocarray to nothing: %s, %s\n", block == NULL ? "null" : "a block",
-         strerrorname_np(errno));
+  void* result;
+  /* Neither success nor a free may touch errno. */
+  TELL_RESULT("realloc to nothing", E2BIG, realloc(malloc(10), opaque(0)));
+  TELL_RESULT("reallocarray to nothing", E2BIG, reallocarray(malloc(10), opaque(0), opaque(7)));
   char* text = malloc(20);
   REQUIRE(text != NULL);
   memcpy(text, "nineteen characters", 20);
-  errno = 0;
-  void* const refused = realloc(laundered(text), opaque(SIZE_MAX));
-  printf("realloc to too much: %s, %s\n", refused == NULL ? "null" : "a block",
-         strerrorname_np(errno));
+  TELL_RESULT("realloc to too much", 0, realloc(laundered(text), opaque(SIZE_MAX)));
   REQUIRE(strcmp(text, "nineteen characters") == 0);
-  errno = 0;
-  void* const wrapped = reallocarray(laundered(text), opaque(SIZE_MAX / 2), opaque(3));
-  printf("reallocarray to too much: %s, %s\n", wrapped == NULL ? "null" : "a block",
-         strerrorname_np(errno));
+  TELL_RESULT("reallocarray to too much", 0,
+              reallocarray(laundered(text), opaque(SIZE_MAX / 2), opaque(3)));
   REQUIRE(strcmp(text, "nineteen characters") == 0);
   errno = E2BIG;
   free(text);
@@ -164,7 +129,7 @@ static uint64_t draw(void) {
 static size_t below(size_t n) { return (size_t)(draw() % n); }
 
 static size_t draw_size(void) {
-  static const size_t absurd[] = {SIZE_MAX, PTRDIFF_MAX, (size_t)1 << 62, (size_t)1 << 56};
+  static const size_t absurd[] = {SIZE_MAX, PTRDIFF_MAX, QUARTER, (size_t)1 << 56};
   switch (below(16)) {
     case 0:
       return 0;
@@ -180,8 +145,7 @@ static size_t draw_size(void) {
   }
 }
 static size_t draw_alignment(void) {
-  static const size_t absurd[] = {(size_t)1 << 63, ((size_t)1 << 63) + 1, SIZE_MAX,
-                                  (size_t)1 << 62};
+  static const size_t absurd[] = {HALF, HALF + 1, SIZE_MAX, QUARTER};
   switch (below(8)) {
     case 0:
       return below(100);

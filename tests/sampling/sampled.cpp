@@ -1,7 +1,6 @@
 // A program whose call sites allocate what it says: their names and places first, the truth of each last.
 // Run: sampled NAME [FILE]
 #define PROGRAMS_WITHOUT_MAIN
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -109,30 +108,15 @@ RESIZED(large_to_less, std::realloc(old, n))
 RESIZED(from_aligned, std::realloc(old, n))
 RESIZED(by_other_thread, std::realloc(old, n))
 
-std::array<truth, 24> all = {{{"by_malloc", reinterpret_cast<const void*>(by_malloc)},
-                              {"by_other_malloc", reinterpret_cast<const void*>(by_other_malloc)},
-                              {"by_thread", reinterpret_cast<const void*>(by_thread)},
-                              {"by_large", reinterpret_cast<const void*>(by_large)},
-                              {"by_calloc", reinterpret_cast<const void*>(by_calloc)},
-                              {"by_memalign", reinterpret_cast<const void*>(by_memalign)},
-                              {"by_new", reinterpret_cast<const void*>(by_new)},
-                              {"by_new_array", reinterpret_cast<const void*>(by_new_array)},
-                              {"by_new_aligned", reinterpret_cast<const void*>(by_new_aligned)},
-                              {"by_realloc", reinterpret_cast<const void*>(by_realloc)},
-                              {"in_child", reinterpret_cast<const void*>(in_child)},
-                              {"beside_forks", reinterpret_cast<const void*>(beside_forks)},
-                              {"by_aligned_alloc", reinterpret_cast<const void*>(by_aligned_alloc)},
-                              {"by_old_memalign", reinterpret_cast<const void*>(by_old_memalign)},
-                              {"by_valloc", reinterpret_cast<const void*>(by_valloc)},
-                              {"in_steps", reinterpret_cast<const void*>(in_steps)},
-                              {"in_other_steps", reinterpret_cast<const void*>(in_other_steps)},
-                              {"to_same_size", reinterpret_cast<const void*>(to_same_size)},
-                              {"to_less", reinterpret_cast<const void*>(to_less)},
-                              {"medium", reinterpret_cast<const void*>(medium)},
-                              {"large", reinterpret_cast<const void*>(large)},
-                              {"large_to_less", reinterpret_cast<const void*>(large_to_less)},
-                              {"from_aligned", reinterpret_cast<const void*>(from_aligned)},
-                              {"by_other_thread", reinterpret_cast<const void*>(by_other_thread)}}};
+#define TRUTH(name) {#name, reinterpret_cast<const void*>(name)}
+truth all[] = {TRUTH(by_malloc),        TRUTH(by_other_malloc), TRUTH(by_thread),
+               TRUTH(by_large),         TRUTH(by_calloc),       TRUTH(by_memalign),
+               TRUTH(by_new),           TRUTH(by_new_array),    TRUTH(by_new_aligned),
+               TRUTH(by_realloc),       TRUTH(in_child),        TRUTH(beside_forks),
+               TRUTH(by_aligned_alloc), TRUTH(by_old_memalign), TRUTH(by_valloc),
+               TRUTH(in_steps),         TRUTH(in_other_steps),  TRUTH(to_same_size),
+               TRUTH(to_less),          TRUTH(medium),          TRUTH(large),
+               TRUTH(large_to_less),    TRUTH(from_aligned),    TRUTH(by_other_thread)};
 truth& of(const void* site) {
   for (truth& t : all)
     if (t.at == site) return t;
