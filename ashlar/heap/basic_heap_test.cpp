@@ -89,8 +89,7 @@ TEST(Heap, EveryClassIsServedWithoutACache) {
     }
     EXPECT_EQ(stats_of(*h, watching).classes[i - 1].blocks_in_use, 0u);
   }
-  bool zeroed = false;
-  h->deallocate_uncached(h->allocate_large(100'000, 1, zeroed), "free");
+  h->deallocate_uncached(large_of(*h, 100'000), "free");
   EXPECT_EQ(stats_of(*h, watching).total.bytes_in_use, 0u);
   h->detach(watching);
   h->trim();
@@ -166,8 +165,7 @@ TEST(Heap, EverySizeAndAlignmentIsServed) { serve_every_size_and_alignment(true)
 TEST(Heap, EverySizeAndAlignmentIsServedInReservedRanges) { serve_every_size_and_alignment(false); }
 
 TEST(Heap, AClassThatTheCallerKnowsIsComparedNotBelieved) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   void* const block = allocate(*h, *own, 48);
   const class_index right = detail::standard_classes.of_size(48);
   int local = 0;
@@ -260,9 +258,8 @@ TEST(Heap, AFailedMoveThatTookItsTargetAwayHurtsNobody) {
     h->space().set_refused_moves_unmap(true);
     h->space().set_gap_max(0);
     h->space().set_limit(64 << 20);  // one range of 16 MiB
-    bool zeroed = false;
     constexpr std::size_t size = 1 << 20;
-    auto* block = static_cast<char*>(h->allocate_large(size, 1, zeroed));
+    auto* block = static_cast<char*>(large_of(*h, size));
     ASSERT_NE(block, nullptr);
     std::memset(block, 'a', size);
     h->space().fail_always(space_call::move, true);
@@ -273,7 +270,7 @@ TEST(Heap, AFailedMoveThatTookItsTargetAwayHurtsNobody) {
     // Everything there is, written to: what is unmapped would end the test.
     h->space().set_reserve_max(h->space().live_bytes());
     std::size_t bytes = 2 * size;
-    while (auto* p = static_cast<char*>(h->allocate_large(60'000, 1, zeroed))) {
+    while (auto* p = static_cast<char*>(large_of(*h, 60'000))) {
       std::memset(p, 'b', 60'000);
       bytes += h->usable_size(p, "test");
     }

@@ -10,10 +10,7 @@ using namespace ashlar;
 using namespace test;
 constexpr std::size_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
 
-char* make(test_heap& h, std::size_t size) {
-  bool zeroed = false;
-  return static_cast<char*>(h.allocate_large(size, 1, zeroed));
-}
+char* make(test_heap& h, std::size_t size) { return static_cast<char*>(large_of(h, size)); }
 
 /// As the runtime's realloc. Returns: the block, null if memory was refused; then it is as it was.
 char* resize(test_heap& h, char* block, std::size_t size) {

@@ -203,15 +203,14 @@ TEST(HeapBounds, AFreeBlockWhosePagesAreLeavingServesARequestAtTheLimit) {
 
 TEST(HeapBounds, ALargeBlockGrowsUpToTheBudgetInPlace) {
   const std::unique_ptr<bounded_heap> h = make(1 << 20);
-  bool zeroed = false;
-  void* block = h->allocate_large(512 << 10, 1, zeroed);
+  void* block = large_of(*h, 512 << 10);
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(h->resize_in_place(block, 1 << 20, "realloc"), std::size_t{1} << 20);
   EXPECT_EQ(h->resize_in_place(block, (1 << 20) + 1, "realloc"), 0u);
   // The same where the neighbour is a clean run and not the untouched end.
   EXPECT_NE(h->resize_in_place(block, 256 << 10, "realloc"), 0u);
   h->trim();
-  void* other = h->allocate_large(512 << 10, 1, zeroed);
+  void* other = large_of(*h, 512 << 10);
   ASSERT_NE(other, nullptr);
   h->deallocate_uncached(other, "free");
   h->trim();
@@ -231,9 +230,8 @@ TEST(HeapBounds, ReleaseAllLeavesNothing) {
       for (std::size_t size = 1; size < 100'000; size += size / 3 + 1)
         ASSERT_NE(allocate(*h, *own, size), nullptr);
     }
-    bool zeroed = false;
     if (later_ranges) {
-      ASSERT_NE(h->allocate_large(30 << 20, 1, zeroed), nullptr);
+      ASSERT_NE(large_of(*h, 30 << 20), nullptr);
     }
     for (std::size_t i = 0; i < 10; ++i) h->detach(caches[i]);  // more than are kept as spare
     EXPECT_GT(h->space().live_reservations(), 2u);

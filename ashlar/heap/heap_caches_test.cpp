@@ -49,8 +49,7 @@ std::set<std::uintptr_t> lines_of(const std::vector<void*>& blocks, std::size_t 
 // Where RLIMIT_DATA is used up, by free pages too: they are closed, and leave room.
 TEST(HeapCaches, AThreadThatBeginsWhereMemoryIsOutHasACacheWhenPagesAreFree) {
   const auto h = std::make_unique<test_heap>();
-  bool zeroed = false;
-  void* const used = h->allocate_large(8 << 20, 1, zeroed, nullptr);
+  void* const used = large_of(*h, 8 << 20);
   ASSERT_NE(used, nullptr);
   h->space().refuse_memory_until_closed();
   EXPECT_EQ(h->attach(), nullptr);
@@ -144,8 +143,7 @@ TEST(HeapCaches, KeepWithinTheirShareOfATotal) {
   h->set_bounds(bounds);
   const std::size_t total = bounds.caches_total(2);
   ASSERT_EQ(total, 8 * mib);
-  bool zeroed = false;
-  void* much = h->allocate_large(64 << 20, 1, zeroed);
+  void* much = large_of(*h, 64 << 20);
   cache* own = h->attach();
   std::vector<cache*> others;
   std::size_t before = SIZE_MAX;
@@ -175,8 +173,7 @@ TEST(HeapCaches, GrowInProportionToWhatIsInUse) {
   const std::size_t with_little_in_use = own->capacity_bytes;
   EXPECT_GT(with_little_in_use, 256u << 10);
   EXPECT_LE(with_little_in_use, 3 * mib);
-  bool zeroed = false;
-  void* much = h->allocate_large(64 << 20, 1, zeroed);
+  void* much = large_of(*h, 64 << 20);
   use_all_classes(*h, *own);
   EXPECT_GT(own->capacity_bytes, 4 * mib);
   EXPECT_LE(own->capacity_bytes, 32 * mib);
@@ -259,8 +256,7 @@ TEST(HeapCaches, AFullCacheGivesUpWhatRestsForAnotherClass) {
 }
 
 TEST(HeapCaches, AnOwnersEndSortsBackMuchThatRests) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   std::vector<void*> blocks(60'000);
   for (void*& block : blocks) block = allocate(*h, *own, 128);
   std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(7));
@@ -298,10 +294,7 @@ TEST(HeapThreads, LockAllKeepsTheOthersOut) {
   std::atomic<int> done{0};
   h->lock_all();
   std::thread small([&] { done += h->allocate_uncached(4) != nullptr ? 1 : 0; });
-  std::thread large([&] {
-    bool zeroed = false;
-    done += h->allocate_large(100'000, 1, zeroed) != nullptr ? 1 : 0;
-  });
+  std::thread large([&] { done += large_of(*h, 100'000) != nullptr ? 1 : 0; });
   std::thread newcomer([&] { done += h->attach() != nullptr ? 1 : 0; });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(done, 0);

@@ -89,16 +89,14 @@ constexpr std::uint64_t delay = 1000;
 /// Misses that change nothing: every miss looks whether it is time to give back, and does a part of
 /// it.
 void miss(test_heap& h, cache& own, int times = 60) {
-  bool zeroed = false;
-  for (; times != 0; --times) deallocate(h, own, h.allocate_large(40'000, 1, zeroed));
+  for (; times != 0; --times) deallocate(h, own, large_of(h, 40'000));
 }
 
 TEST(HeapMaintenance, UnneededStashesAndPagesLeaveAfterTheDelay) {
   const auto h = std::make_unique<test_heap>();
   h->set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
   cache* own = h->attach();
-  bool zeroed = false;
-  void* const room = h->allocate_large(40'000, 1, zeroed);
+  void* const room = large_of(*h, 40'000);
   std::vector<void*> blocks;
   for (int i = 0; i < 16'000; ++i) blocks.push_back(allocate(*h, *own, 64));
   deallocate(*h, *own, room);  // pages for the misses: the heap's growth would settle the stash
@@ -147,13 +145,12 @@ TEST(HeapMaintenance, LooksAtMostEveryHalfDelay) {
   const auto h = std::make_unique<test_heap>();
   h->set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
   cache* own = h->attach();
-  bool zeroed = false;
-  void* large = h->allocate_large(256 * detail::page_size, 1, zeroed);
-  void* apart = h->allocate_large(2 * detail::page_size, 1, zeroed);
-  void* small = h->allocate_large(10 * detail::page_size, 1, zeroed);
+  void* large = large_of(*h, 256 * detail::page_size);
+  void* apart = large_of(*h, 2 * detail::page_size);
+  void* small = large_of(*h, 10 * detail::page_size);
   const auto look_at = [&](std::uint64_t t) {
     h->space().set_clock(t);
-    void* block = h->allocate_large(2 * detail::page_size, 1, zeroed);
+    void* block = large_of(*h, 2 * detail::page_size);
     deallocate(*h, *own, block);
     return stats_of(*h, own).total.given_back_bytes;
   };
@@ -175,10 +172,9 @@ TEST(HeapMaintenance, DelayZeroGivesBackWithinAMillisecond) {
   const auto h = std::make_unique<test_heap>();
   h->set_purge_policy({.delay_ms = 0, .keep_bytes = 0});
   cache* own = h->attach();
-  bool zeroed = false;
   for (std::uint64_t t = 5; t < 20; ++t) {
     h->space().set_clock(t);
-    deallocate(*h, *own, h->allocate_large(1 << 20, 1, zeroed));
+    deallocate(*h, *own, large_of(*h, 1 << 20));
     EXPECT_EQ(stats_of(*h, own).total.given_back_bytes, (t - 4) << 20);
     EXPECT_EQ(stats_of(*h, own).total.committed_bytes, 0u);
   }
@@ -215,8 +211,7 @@ TEST(HeapMaintenance, TheHeapDoesNotGrowWhileMuchIsStashed) {
   // Another class, then a large block, in the memory of the first.
   std::vector<void*> others;
   for (int i = 0; i < 400; ++i) others.push_back(allocate(*h, *own, 1024));
-  bool zeroed = false;
-  ASSERT_NE(h->allocate_large(300'000, 1, zeroed), nullptr);
+  ASSERT_NE(large_of(*h, 300'000), nullptr);
   // A miss sorts back a part of what is stashed, so the first pages that are needed may be new
   // ones.
   EXPECT_LE(stats_of(*h, own).total.committed_bytes, committed + 2 * detail::slab_bytes_min);

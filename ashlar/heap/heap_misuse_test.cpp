@@ -181,8 +181,7 @@ TEST_P(HeapDeathTest, AnAddressInsideABlockIsSeenAtOnce) {
 // is, the child waits for ever and the alarm ends it.
 test_heap* faulty = nullptr;
 extern "C" void use_heap_and_leave(int) {
-  bool zeroed = false;
-  bool served = faulty->allocate_large(100'000, 1, zeroed) != nullptr;
+  bool served = large_of(*faulty, 100'000) != nullptr;
   for (std::size_t c = 1; c < class_count; ++c)
     served = served && faulty->allocate_uncached(static_cast<class_index>(c)) != nullptr;
   cache* fresh = faulty->attach();
@@ -201,8 +200,7 @@ TEST_P(HeapDeathTest, FaultsAreReportedWithNoLockHeld) {
     EXPECT_EXIT(child(), testing::ExitedWithCode(7), what);
   };
   auto* block = static_cast<char*>(allocate(*h, *own, 48));
-  bool zeroed = false;
-  auto* large = static_cast<char*>(h->allocate_large(100'000, 1, zeroed));
+  auto* large = static_cast<char*>(large_of(*h, 100'000));
   int local = 0;
   expect_served([&] { free_and_settle({block, block}); }, "the block is free already");
   expect_served([&] { free_and_settle({block + 16}); }, "the address is inside");

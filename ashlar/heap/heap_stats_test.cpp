@@ -9,8 +9,7 @@ using namespace test;
 using cache = test_heap::cache;
 
 TEST(HeapStats, ACacheThatIsReusedCountsNothingOfItsPast) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   std::vector<void*> held;
   held.push_back(allocate(*h, *own, 16));  // a whole batch comes, and is published
   const std::size_t batch = own->count(1);
@@ -43,8 +42,7 @@ TEST(HeapStats, CountCachesMetadataAndReservations) {
 
 /// What one block of each slab keeps: the rest of the slab.
 TEST(HeapStats, BytesBesideBlocksInUseArePinned) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   std::vector<void*> held;
   for (std::size_t i = 0; i < 20'000; ++i) held.push_back(allocate(*h, *own, 64));
   const ashlar_stats full = stats_of(*h, own);
@@ -119,8 +117,7 @@ TEST(HeapStats, TrimGivesBackAndTheProcessShrinks) {
 
 // The marks of small blocks are the largest of the tables.
 TEST(HeapStats, TrimGivesBackTheMarksToo) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   constexpr std::size_t bytes = 32 << 20;
   std::vector<void*> blocks(bytes / 16);
   for (void*& block : blocks) block = allocate(*h, *own, 16);
@@ -205,8 +202,7 @@ TEST(HeapExact, CountsEveryCallOfARandomProgram) {
 }
 
 TEST(HeapExact, ABlockOfEachKindBySize) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   ASSERT_TRUE(h->count_exactly(own));
   std::vector<void*> blocks;
   for (const std::size_t size : {1u, 7u, 15u, 16u}) {
@@ -229,8 +225,7 @@ TEST(HeapExact, ABlockOfEachKindBySize) {
 }
 
 TEST(HeapExact, BeginsWithTheBlocksThatWereInUse) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   void* small = allocate(*h, *own, 100);
   void* large = allocate(*h, *own, 200'000);
   ASSERT_TRUE(h->count_exactly(own));
@@ -249,8 +244,7 @@ TEST(HeapExact, BeginsWithTheBlocksThatWereInUse) {
 }
 
 TEST(HeapExactDeathTest, EveryMisuseIsFoundAtOnce) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   void* early = allocate(*h, *own, 64);
   ASSERT_TRUE(h->count_exactly(own));
   void* block = allocate(*h, *own, 64);
@@ -276,8 +270,7 @@ TEST(HeapExactDeathTest, EveryMisuseIsFoundAtOnce) {
 }
 
 TEST(HeapExact, SlackBeyondWhatATableEntryHoldsDoesNotStayBehind) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   ASSERT_TRUE(h->count_exactly(own));
   void* block = allocate(*h, *own, 1 << 20);
   h->note_allocation(block, 1 << 20);
@@ -288,8 +281,7 @@ TEST(HeapExact, SlackBeyondWhatATableEntryHoldsDoesNotStayBehind) {
 
 TEST(HeapExact, MayBeRefusedAndTriedAgain) {
   for (std::uint64_t n = 1;; ++n) {
-    const auto h = std::make_unique<test_heap>();
-    cache* own = h->attach();
+    auto [h, own] = heap_with_cache();
     void* block = allocate(*h, *own, 30);
     h->space().fail_nth(n);
     const bool counts = h->count_exactly(own);

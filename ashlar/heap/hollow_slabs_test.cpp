@@ -92,9 +92,7 @@ class hollow_heap {
   /// it is time.
   void look(std::uint64_t ms) {
     heap.space().set_clock(ms);
-    bool zeroed = false;
-    for (int miss = 0; miss < 100; ++miss)
-      deallocate(heap, *own, heap.allocate_large(600'000, 1, zeroed));
+    for (int miss = 0; miss < 100; ++miss) deallocate(heap, *own, large_of(heap, 600'000));
   }
   void check() const {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -219,8 +217,7 @@ TEST_F(HollowSlabsWithPages, ALookAtOnceWaitsForNothing) {
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
   const std::size_t full = h->resident();
-  bool zeroed = false;
-  deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte / 2, 1, zeroed));
+  deallocate(h->heap, *h->own, large_of(h->heap, mebibyte / 2));
   ASSERT_EQ(h->resident(), full);
   reclaim_progress scan;
   scan.at_once = true;
@@ -235,8 +232,7 @@ TEST(HollowSlabs, WhatIsToBeKeptStaysAtOnceToo) {
   const auto h = std::make_unique<hollow_heap>(64, 2 * mebibyte);
   h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 100 * mebibyte});
   h->keep_one_in(512);
-  bool zeroed = false;
-  deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte, 1, zeroed));
+  deallocate(h->heap, *h->own, large_of(h->heap, mebibyte));
   reclaim_progress scan;
   scan.at_once = true;
   while (h->heap.reclaim_step(scan)) {
@@ -270,8 +266,7 @@ TEST(HollowSlabs, IdleIsWhatNobodyHolds) {
   EXPECT_EQ(h->heap.committed_bytes(), committed) << "the slabs stay";
   h->fill_again();
   EXPECT_LT(h->heap.idle_bytes(), mebibyte);
-  bool zeroed = false;
-  deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte, 1, zeroed));
+  deallocate(h->heap, *h->own, large_of(h->heap, mebibyte));
   EXPECT_GE(h->heap.idle_bytes(), mebibyte);
   h->heap.trim();
   EXPECT_EQ(h->heap.committed_bytes(), h->stats().total.committed_bytes);
@@ -385,11 +380,9 @@ TEST_F(HollowSlabsWithPages, TheirPagesLeaveAtOnceWhenTheHeapGrows) {
 
 TEST_F(HollowSlabsWithPages, TheirPagesLeaveAtTheNextMissesForALargeBlock) {
   const auto h = std::make_unique<growing_heap>(16 * mebibyte);
-  bool zeroed = false;
-  void* large = h->heap.allocate_large(8 * mebibyte, 1, zeroed);
+  void* large = large_of(h->heap, 8 * mebibyte);
   ASSERT_NE(large, nullptr);
-  for (int miss = 0; miss < 200; ++miss)
-    deallocate(h->heap, *h->own, h->heap.allocate_large(600'000, 1, zeroed));
+  for (int miss = 0; miss < 200; ++miss) deallocate(h->heap, *h->own, large_of(h->heap, 600'000));
   EXPECT_GT(h->stats().total.given_back_bytes, 8 * mebibyte);
   deallocate(h->heap, *h->own, large);
   h->check();
@@ -442,8 +435,7 @@ TEST(HollowSlabs, GrowthGivesNothingBackWhereLittleIsIdle) {
   EXPECT_EQ(h->grow(16 * mebibyte), 0u) << "all is in use";
   const auto other = std::make_unique<hollow_heap>(64, 16 * mebibyte);
   for (std::size_t i = 0; i < other->blocks.size(); i += 8) other->drop(i);
-  bool zeroed = false;
-  deallocate(other->heap, *other->own, other->heap.allocate_large(16 * mebibyte, 1, zeroed));
+  deallocate(other->heap, *other->own, large_of(other->heap, 16 * mebibyte));
   EXPECT_EQ(other->stats().total.given_back_bytes, 0u) << "an eighth is free";
 }
 
@@ -535,9 +527,8 @@ TEST_F(HollowSlabsWithPages, TrimBeginsAnewWhereALookHasStopped) {
         std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.instructions_a_call = 500});
     h->keep_one_in(64);
     h->heap.space().set_clock(delay);
-    bool zeroed = false;
     for (int miss = 0; miss < misses; ++miss)
-      deallocate(h->heap, *h->own, h->heap.allocate_large(600'000, 1, zeroed));
+      deallocate(h->heap, *h->own, large_of(h->heap, 600'000));
     h->heap.trim();
     least = std::min(least, h->resident());
     EXPECT_EQ(h->resident(), least) << misses;

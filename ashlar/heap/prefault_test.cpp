@@ -42,8 +42,7 @@ std::size_t use(test_heap& h, cache& own, std::size_t bytes, std::uint64_t seed)
 }
 
 TEST(Prefault, AfterItASealedHeapCallsTheSpaceForNothing) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   ASSERT_TRUE(h->prefault(32 * mebibyte, 2, own));
   h->seal(true);
   ashlar_stats s;
@@ -70,8 +69,7 @@ TEST(Prefault, AfterItASealedHeapCallsTheSpaceForNothing) {
 }
 
 TEST(Prefault, WhatIsThereIsAllThereIsUntilUnsealed) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   ASSERT_TRUE(h->prefault(4 * mebibyte, 0, own));
   h->seal(true);
   std::vector<void*> blocks;
@@ -94,8 +92,7 @@ TEST(Prefault, WhatIsThereIsAllThereIsUntilUnsealed) {
 }
 
 TEST(Prefault, IsKeptHoweverLongItIsFree) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   h->set_purge_policy({.delay_ms = 10, .keep_bytes = 0});
   ASSERT_TRUE(h->prefault(4 * mebibyte, 0, own));
   void* large = allocate(*h, *own, 16 * mebibyte);
@@ -109,8 +106,7 @@ TEST(Prefault, IsKeptHoweverLongItIsFree) {
 }
 
 TEST(Prefault, ABlockThatWasMovedBeforeIsFreedSealed) {
-  const auto h = std::make_unique<test_heap>();
-  cache* own = h->attach();
+  auto [h, own] = heap_with_cache();
   void* block = allocate(*h, *own, 4 * mebibyte);
   void* wall = allocate(*h, *own, mebibyte);  // so that it cannot grow where it stands
   void* moved = h->move_large(block, 6 * mebibyte);
@@ -129,8 +125,7 @@ TEST(Prefault, ABlockThatWasMovedBeforeIsFreedSealed) {
 
 TEST(Prefault, CostsLittleBesideItsBytes) {
   for (const std::size_t bytes : {mebibyte, 16 * mebibyte, 256 * mebibyte}) {
-    const auto h = std::make_unique<test_heap>();
-    cache* own = h->attach();
+    auto [h, own] = heap_with_cache();
     ASSERT_TRUE(h->prefault(bytes, 0, own));
     ashlar_stats s;
     h->collect(s, own);
@@ -140,8 +135,7 @@ TEST(Prefault, CostsLittleBesideItsBytes) {
 
 TEST(Prefault, EveryCallMayFail) {
   for (std::uint64_t n = 1;; n += support::step(7u)) {
-    const auto h = std::make_unique<test_heap>();
-    cache* own = h->attach();
+    auto [h, own] = heap_with_cache();
     ASSERT_NE(own, nullptr);
     h->space().fail_nth(n);
     const std::uint64_t before = h->space().calls();

@@ -22,10 +22,9 @@ using hits = detail::interface_hits<test_heap::classes>;
 TEST(HeapRefusals, NoMemoryIsNullAndLaterMemoryIsMemory) {
   const auto h = std::make_unique<test_heap>();
   h->space().fail_from(1);
-  bool zeroed = false;
   EXPECT_EQ(h->attach(), nullptr);
   EXPECT_EQ(h->allocate_uncached(1), nullptr);
-  EXPECT_EQ(h->allocate_large(100'000, 1, zeroed), nullptr);
+  EXPECT_EQ(large_of(*h, 100'000), nullptr);
   EXPECT_FALSE(h->count_exactly(nullptr));
   EXPECT_EQ(h->space().live_reservations(), 0u);
   h->audit();

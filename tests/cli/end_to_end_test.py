@@ -5,7 +5,6 @@ Given: command, program, faulty_program; library, empty where the build has no d
 """
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess

@@ -14,12 +14,25 @@ struct test_heap_config {
 };
 using test_heap = basic_heap<test_heap_config>;
 
+/// Returns: a heap, and its first cache.
+inline std::pair<std::unique_ptr<test_heap>, test_heap::cache*> heap_with_cache() {
+  auto h = std::make_unique<test_heap>();
+  test_heap::cache* const own = h->attach();
+  return {std::move(h), own};
+}
+
 template <class Heap>
 void* allocate(Heap& h, typename Heap::cache& own, std::size_t size) {
   if (void* block = Heap::try_allocate(own.tops, size); block != nullptr) return block;
   if (const class_index c = Heap::classes::class_for(size, 1); c != 0) return h.refill(own, c);
   bool zeroed = false;
   return h.allocate_large(size, 1, zeroed, &own);
+}
+/// A block of the page heap's, however small it is.
+template <class Heap>
+void* large_of(Heap& h, std::size_t size) {
+  bool zeroed = false;
+  return h.allocate_large(size, 1, zeroed);
 }
 template <class Heap>
 void deallocate(Heap& h, typename Heap::cache& own, void* block, const char* call = "free") {

@@ -175,7 +175,7 @@ class Record(Recordings):
 
     def test_a_killed_programs_trace_has_all_that_it_did(self):
         self.ashlar(PLAIN + " kill", status=-signal.SIGKILL)
-        events = self.events(is_whole=False)
+        events = self.events()
         self.assertGreaterEqual(len(events), 100_001)
         self.assertEqual(events[-1].size, 777)
 
@@ -259,7 +259,7 @@ class Record(Recordings):
         process = self.started("ready\n", PLAIN + " wait")
         process.send_signal(signal.SIGINT)
         self.finish(process, -signal.SIGINT)
-        self.assertIn(777, sizes(self.events(is_whole=False)))
+        self.assertIn(777, sizes(self.events()))
 
     def test_a_recorder_that_is_killed_leaves_what_it_has_written(self):
         process = self.begun(PLAIN + " many 500000000")

@@ -30,7 +30,7 @@ class Tree(Recordings):
         return [process for process in self.index()["processes"] if os.path.basename(process["arguments"][0]) == word]
 
     def has_size(self, process, size):
-        return any(event.is_birth and event.size == size for event in self.events(f"run.atree/{process['trace']}", is_whole=False))
+        return any(event.is_birth and event.size == size for event in self.events(f"run.atree/{process['trace']}"))
 
     def files_in(self, folder):
         return os.listdir(self.path(folder))
@@ -48,7 +48,7 @@ class Tree(Recordings):
                 [program[name] for name in ("parent", "program", "trace")],
                 [shells[0]["pid"], os.path.realpath(CALLS), f"known_calls.{program['pid']}.atrace"])
             self.assertEqual(program["arguments"][0], CALLS)
-            self.assertEqual(program["events"], len(self.events(f"run.atree/{program['trace']}", is_whole=False)))
+            self.assertEqual(program["events"], len(self.events(f"run.atree/{program['trace']}")))
             self.assertLessEqual(begun, program["begin_seconds"])
             self.assertLessEqual(begun := program["begin_seconds"], program["end_seconds"])
         # What a signal killed told nobody how it ended.
