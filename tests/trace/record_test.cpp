@@ -693,9 +693,22 @@ TEST_F(Record, ProcessesWithFewEventsAreOneLine) {
         calls + " calls; " + calls + " calls; exec " + calls + " many 100000"});
   EXPECT_EQ(files().size(), 3u);
   has(said("err"), "ashlar: run.atrace: ");
-  has(said("err"), "ashlar: and 2 more processes with less than 1 % of the events");
+  has(said("err"), "ashlar: and 2 more processes with fewer events, each");
   const std::string err = said("err");
   EXPECT_EQ(err.find(" events of process "), err.rfind(" events of process ")) << err;
+}
+
+// Else a script's first screen is behind a screen of files.
+TEST_F(Record, AtMostFourProcessesAreTold) {
+  std::string script;
+  for (int i = 0; i < 7; ++i) script += calls + " many 1000; ";
+  done({"record", "--no-stacks", "-o", "run.atrace", "--", "/bin/sh", "-c", script + "true"});
+  const std::string err = said("err");
+  std::size_t told = 0;
+  for (std::size_t at = err.find(" events of process "); at != std::string::npos;
+       at = err.find(" events of process ", at + 1))
+    ++told;
+  EXPECT_EQ(told, 4u) << err;
 }
 
 // A build starts thousands.
