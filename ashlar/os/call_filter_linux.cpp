@@ -73,7 +73,9 @@ void note_call_filters() noexcept {
 
 bool is_in_sandbox() noexcept { return is_sandboxed.load(std::memory_order_relaxed); }
 bool expect_call_filter(bool comes) noexcept {
-  return is_sandboxed.exchange(comes, std::memory_order_relaxed);
+  const bool before = is_in_sandbox();
+  is_sandboxed.store(comes, std::memory_order_relaxed);
+  return before;
 }
 
 bool has_new_call_filter() noexcept {
