@@ -1,5 +1,5 @@
-// A process closes itself into a sandbox that ends it for calls which the C library's malloc does not make, as a program
-// knows who allows only what it sees in a trace of its calls. It uses the heap, and ends.
+// A process closes itself into a sandbox that ends it for calls which the C library's malloc does not make: its author
+// allowed what a trace of its calls shows. It uses the heap, and ends.
 // Editions: default full hardened
 #include "sandbox.h"
 
