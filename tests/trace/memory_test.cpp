@@ -85,7 +85,7 @@ TEST_F(Memory, ThatTheProgramMapsByItselfIsByLine) {
     expect_near(row["parts"][1]["bytes"], 16 * mib, mib, unseen(memory));
   }
   has(memory["remedy"].get<std::string>(), "in the lines");
-  has(text_of("run.atrace"), ": grow");
+  has(text_of("run.atrace"), "%    grow at held_otherwise.c:");
 }
 
 TEST_F(Memory, ThatNobodyTouchesIsNotInMemory) {
