@@ -71,8 +71,15 @@ void note_call_filters() noexcept {
   is_noted.store(true, std::memory_order_relaxed);
 }
 
+bool is_in_sandbox() noexcept { return is_sandboxed.load(std::memory_order_relaxed); }
+bool expect_call_filter(bool comes) noexcept {
+  const bool before = is_in_sandbox();
+  is_sandboxed.store(comes, std::memory_order_relaxed);
+  return before;
+}
+
 bool has_new_call_filter() noexcept {
-  if (is_sandboxed.load(std::memory_order_relaxed)) return true;
+  if (is_in_sandbox()) return true;
   if (!is_noted.load(std::memory_order_relaxed)) return false;
   const filters now = filters_now();
   if (now == cannot_be_told) return true;  // perhaps for lack of descriptors

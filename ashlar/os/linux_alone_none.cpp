@@ -12,6 +12,7 @@ namespace ashlar::os {
 
 void note_call_filters() noexcept {}
 bool has_new_call_filter() noexcept { return false; }
+bool is_in_sandbox() noexcept { return false; }
 
 // ---- os/control_socket.hpp
 

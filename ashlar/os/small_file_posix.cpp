@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/small_file.hpp>
 
 namespace ashlar::os {
@@ -45,6 +46,7 @@ file_text read_all(int file, char* buffer, std::size_t capacity) noexcept {
 }  // namespace
 
 file_text read_small_file(const char* path, char* buffer, std::size_t capacity) noexcept {
+  if (is_in_sandbox()) return {0, "may not be read"};
   const int saved = errno;
   const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   file_text text;

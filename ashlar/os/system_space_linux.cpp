@@ -55,9 +55,8 @@ bool drop_pages(void* p, std::size_t bytes) noexcept {
 bool system_space::purge(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   const advice known = dont_need.load(std::memory_order_relaxed);
-  if (known == advice::is_followed) [[likely]]
-    return drop_pages(p, bytes);
-  if (known == advice::is_ignored) return renew(p, bytes);
+  if (known == advice::is_ignored || is_in_sandbox()) return renew(p, bytes);  // as commit
+  if (known == advice::is_followed) return drop_pages(p, bytes);
   auto* const word = static_cast<volatile unsigned*>(p);
   detail::tell_looking();  // blocks that a tool has been told are freed may lie there
   const unsigned before = *word;
@@ -74,7 +73,7 @@ bool system_space::purge(void* p, std::size_t bytes) noexcept {
 bool system_space::guard(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   const advice known = guard_install.load(std::memory_order_relaxed);
-  if (known == advice::is_ignored) return false;
+  if (known == advice::is_ignored || is_in_sandbox()) return false;
   const bool done = page_calls::advise(p, bytes, advice_guard) == 0;
   if (known == advice::is_followed) return done;
   // A page that can be brought in is not guarded.
@@ -86,12 +85,15 @@ bool system_space::guard(void* p, std::size_t bytes) noexcept {
 }
 void system_space::unguard(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  if (guard_install.load(std::memory_order_relaxed) == advice::is_followed)
+  if (guard_install.load(std::memory_order_relaxed) != advice::is_followed) return;
+  if (is_in_sandbox())
+    static_cast<void>(renew(p, bytes));
+  else
     page_calls::advise(p, bytes, advice_unguard);
 }
 
 void system_space::choose_pages(void* p, std::size_t bytes, huge_pages which) noexcept {
-  if (which == huge_pages::as_the_system_says) return;
+  if (which == huge_pages::as_the_system_says || is_in_sandbox()) return;
   const errno_keeper keeper;
   // A system that was built without them refuses, and has none.
   static_cast<void>(

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/errno_keeper.hpp>
 #include <ashlar/os/page_calls.hpp>
 #include <ashlar/os/random_bytes.hpp>
@@ -81,17 +82,20 @@ void* system_space::reserve_zeros(std::size_t bytes) noexcept { return map(bytes
 
 bool system_space::commit(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
+  // What was never used may be mapped anew as well. A sandbox may deny mprotect, or end a process
+  // for it, which the C library's malloc need not call. ENOMEM is the system's own answer.
+  if (is_in_sandbox()) return renew(p, bytes);
   if (page_calls::protect(p, bytes, PROT_READ | PROT_WRITE) == 0) return true;
-  // ENOMEM is the system's answer. Another is a sandbox's, which denies mprotect: what was never
-  // used may be mapped anew as well.
   return errno != ENOMEM && renew(p, bytes);
 }
 
 bool system_space::populate(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
 #ifdef MADV_POPULATE_WRITE
-  if (page_calls::advise(p, bytes, MADV_POPULATE_WRITE) == 0) return true;
-  if (errno != EINVAL) return false;  // else the system is older than the flag
+  if (!is_in_sandbox()) {
+    if (page_calls::advise(p, bytes, MADV_POPULATE_WRITE) == 0) return true;
+    if (errno != EINVAL) return false;  // else the system is older than the flag
+  }
 #endif
   const std::size_t page = page_bytes();
   auto* const first = static_cast<unsigned char*>(p);

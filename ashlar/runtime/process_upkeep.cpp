@@ -101,8 +101,8 @@ bool prefault(std::size_t bytes, std::size_t threads) noexcept {
 
 void collect(ashlar_stats& out, bool residence) noexcept {
   const look at;
-  const bool before =
-      std::exchange(os::own_words.asks_nothing, !residence || os::has_new_call_filter());
+  residence = residence && !os::has_new_call_filter();
+  const bool before = std::exchange(os::own_words.asks_nothing, !residence);
   the_heap.collect(out, self.own);
   reserve.add_to(out);
   the_watch.guards->add_to(out);

@@ -16,6 +16,9 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+import pprof  # noqa: E402  # pylint: disable=wrong-import-position
+
 TRACE = """ashlar-trace-text 1
 header program /bin/true
 header arguments true\\00
@@ -152,6 +155,10 @@ def try_formats() -> None:
                 found = json.loads(told.stdout)
                 expect(found["version"] == "2.1.0" if kind == "sarif" else all(value["unit"] for value in found),
                        [*words, kind], "not its JSON", told)
+    done = ashlar("export", "--format", "pprof", "a.atrace", "-o", "made.pb")
+    profile = pprof.Profile(pathlib.Path("made.pb").read_bytes(), [*pprof.OF_SAMPLES, "peak_space"])
+    expect(profile.sum("alloc_space") == profile.sum("peak_space") == 4024 and profile.sum("alloc_objects") == 2,
+           "export --format pprof", "not its figures", done)
 
 
 def try_inputs() -> None:

@@ -11,10 +11,22 @@ struct sandbox_rules {
   struct sock_filter rule[sandbox_rules_max];
   unsigned short count;
 };
+static struct sandbox_rules sandbox_begin(void) {
+  return (struct sandbox_rules){
+      .rule = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))}, .count = 1};
+}
 static void sandbox_rule(struct sandbox_rules* r, int call, unsigned answer) {
   r->rule[r->count++] =
       (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1);
   r->rule[r->count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
+}
+
+static void sandbox_install(struct sandbox_rules* r, unsigned otherwise, unsigned flags) {
+  r->rule[r->count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
+  struct sock_fprog all = {r->count, r->rule};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &all) != 0)
+    _exit(77);
 }
 
 static void sandbox_close(int may) {
@@ -26,9 +38,7 @@ static void sandbox_close(int may) {
   static const int of_threads[] = {SYS_clone,      435 /* clone3 */,   SYS_set_robust_list,
                                    334 /* rseq */, SYS_rt_sigprocmask, SYS_rt_sigaction};
   static const int of_forks[] = {SYS_clone, SYS_wait4, SYS_set_robust_list};
-  struct sandbox_rules r = {.count = 0};
-  r.rule[r.count++] =
-      (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  struct sandbox_rules r = sandbox_begin();
   for (size_t i = 0; i < sizeof of_malloc / sizeof *of_malloc; ++i)
     sandbox_rule(&r, of_malloc[i], SECCOMP_RET_ALLOW);
   for (size_t i = 0; (may & sandbox_threads) && i < sizeof of_threads / sizeof *of_threads; ++i)
@@ -37,16 +47,13 @@ static void sandbox_close(int may) {
     sandbox_rule(&r, of_forks[i], SECCOMP_RET_ALLOW);
   sandbox_rule(&r, SYS_openat,
                (may & sandbox_files) ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EACCES);
-  r.rule[r.count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-  struct sock_fprog all = {r.count, r.rule};
-  const unsigned flags = (may & sandbox_all_threads) ? SECCOMP_FILTER_FLAG_TSYNC : 0;
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &all) != 0)
-    _exit(77);
+  sandbox_install(&r, SECCOMP_RET_KILL_PROCESS,
+                  (may & sandbox_all_threads) ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }
 
-// Calls malloc's family in many ways. Returns: 0, or the line that found something wrong.
-static int sandbox_use_heap(unsigned seed) {
+// Calls malloc's family in many ways, but for what needs madvise in the C library. Returns: 0, or the line that
+// found something wrong.
+static int sandbox_use_blocks(unsigned seed) {
   enum { count = 1000 };
   static __thread unsigned char* block[count];
   static __thread size_t size[count];
@@ -90,6 +97,13 @@ static int sandbox_use_heap(unsigned seed) {
   large = realloc(large, 300000);
   if (malloc_usable_size(large) < 300000) return __LINE__;
   free(large);
+  return 0;
+}
+
+// The same and the rest of the family.
+static int sandbox_use_heap(unsigned seed) {
+  const int wrong = sandbox_use_blocks(seed);
+  if (wrong != 0) return wrong;
   const struct mallinfo2 figures = mallinfo2();
   if (figures.arena + figures.hblkhd == 0) return __LINE__;
   malloc_trim(0);

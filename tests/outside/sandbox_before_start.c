@@ -19,16 +19,10 @@ int main(int argc, char** argv) {
                                 SYS_prlimit64,       SYS_gettid,       SYS_mincore,
                                 SYS_getrandom,       SYS_rt_sigaction, SYS_munlock,
                                 SYS_rt_sigtimedwait, SYS_readlink,     SYS_getpid};
-  struct sandbox_rules r = {.count = 0};
-  r.rule[r.count++] =
-      (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  struct sandbox_rules r = sandbox_begin();
   for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i)
     sandbox_rule(&r, refused[i], SECCOMP_RET_ERRNO | EPERM);
-  r.rule[r.count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-  struct sock_fprog all = {r.count, r.rule};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all) != 0)
-    return 77;
+  sandbox_install(&r, SECCOMP_RET_ALLOW, 0);
   execl("/proc/self/exe", "sandboxed", "1", (char*)0);
   return 9;
 }

@@ -43,15 +43,18 @@ def numbers(data):
     return found
 
 
+OF_SAMPLES = ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "lifetime"]
+
+
 class Profile:
-    def __init__(self, data):
+    def __init__(self, data, types=OF_SAMPLES):
         parts = list(fields(data))
         self.texts = texts = [value.decode() for number, value in parts if number == 6]
         assert texts[0] == "", "the first text is the empty one"
         single = {number: value for number, value in parts if isinstance(value, int)}
         messages = [(number, dict(fields(value))) for number, value in parts if number in (1, 2, 3, 4, 5)]
         self.types = [texts[part[1]] for number, part in messages if number == 1]
-        assert self.types == ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "lifetime"]
+        assert self.types == types, self.types
         self.shown_first, self.period = texts[single[14]], single[12]
         self.comments = [texts[value] for number, value in parts if number == 13]
         self.mappings, self.locations, functions = ({part[1]: part for number, part in messages if number == kind}

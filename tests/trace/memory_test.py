@@ -99,7 +99,7 @@ class Memory(CommandInFolder):
                 self.near(grow["bytes"], 64 * MIB, MIB)
                 self.near(mapped["bytes"], 16 * MIB, MIB, unseen(memory))
         self.has(memory["remedy"], "in the lines")
-        self.says_of(": grow")
+        self.says_of("%    grow at held_otherwise.c:")
 
     def test_that_nobody_touches_is_not_in_memory(self):
         memory = self.memory("untouched")

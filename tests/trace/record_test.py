@@ -382,8 +382,14 @@ class Record(Recordings):
         self.ashlar("record -o run.atrace -- /bin/sh -c", f"{CALLS} calls; {CALLS} calls; true")
         self.assertEqual(len(self.files()), 3)
         said = self.ashlar("record --no-stacks -o run.atrace -- /bin/sh -c", f"{CALLS} calls; {CALLS} calls; exec {CALLS} many 100000",
-                           err=("ashlar: run.atrace: ", "ashlar: and 2 more processes with less than 1 % of the events")).err
+                           err=("ashlar: run.atrace: ", "ashlar: and 2 more processes with fewer events, each")).err
         self.assertEqual((len(self.files()), said.count(" events of process ")), (3, 1), said)
+
+    def test_at_most_four_processes_are_told(self):
+        """Else a script's first screen is behind a screen of files."""
+        said = self.ashlar("record --no-stacks -o run.atrace -- /bin/sh -c", f"{CALLS} many 1000; " * 7 + "true",
+                           err="ashlar: and ").err
+        self.assertEqual(said.count(" events of process "), 4, said)
 
     def test_more_processes_than_may_have_a_file_open_are_recorded(self):
         """A build starts thousands."""

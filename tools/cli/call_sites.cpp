@@ -70,9 +70,27 @@ report::call_site site_at(const trace::named_call& call) {
   return {call.name, trace::short_name(findings::function_of(call)), call.place(), call.module};
 }
 
+namespace {
+
+// Returns: the first call of the same file behind this one that has a name.
+std::vector<trace::named_call>::const_iterator named_caller(
+    const std::vector<trace::named_call>& calls, std::size_t of) {
+  return std::find_if(calls.begin() + static_cast<std::ptrdiff_t>(of) + 1, calls.end(),
+                      [&](const trace::named_call& call) {
+                        return call.module == calls[of].module && !call.function.empty();
+                      });
+}
+
+}  // namespace
+
 report::call_site site_for(const std::vector<trace::named_call>& calls) {
   if (calls.empty()) return report::innermost_site(calls);
-  return site_at(calls[findings::owner_of(calls).value_or(0)]);
+  const std::size_t owner = findings::owner_of(calls).value_or(0);
+  report::call_site site = site_at(calls[owner]);
+  if (!site.function.empty() || site.module.empty()) return site;
+  if (const auto caller = named_caller(calls, owner); caller != calls.end())
+    site.name += fmt::format(" for {}", trace::short_name(caller->function));
+  return site;
 }
 
 namespace {
@@ -94,9 +112,11 @@ class lines_of_stacks {
         by_first_.try_emplace({frames.begin(), frames.begin() + first_calls});
     if (is_new) {
       const auto calls = names_.of({0, known->first});
-      // Whose line it is may depend on the call behind.
+      // Whose line it is may depend on the call behind, and what a function without a name works for.
       const auto owner = findings::owner_of(calls);
-      if (owner && *owner + 1 < calls.size()) known->second = site_for(calls);
+      if (owner && *owner + 1 < calls.size() &&
+          (!calls[*owner].function.empty() || named_caller(calls, *owner) != calls.end()))
+        known->second = site_for(calls);
     }
     return known->second ? *known->second : site_for(names_.of(stack));
   }

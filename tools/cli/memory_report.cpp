@@ -28,6 +28,19 @@ std::string parts_of(const report::memory_row& row) {
   return text;
 }
 
+// Returns: the row, and the lines that map what it has where these do not fit behind it.
+std::string render_row(const report::memory_row& row, std::uint64_t peak) {
+  const std::string parts = parts_of(row);
+  constexpr std::size_t columns_of_share = 21;
+  if (row.parts.empty() || row.parts.front().stack == 0 || row.parts.front().bytes < peak / 100 ||
+      columns_of_share + row.name.size() + parts.size() <= screen_columns)
+    return share_line(row.bytes, peak, row.name + parts);
+  std::string text = share_line(row.bytes, peak, row.name + ", mapped by");
+  for (std::size_t i = 0; i < std::min(parts_shown, row.parts.size()); ++i)
+    text += share_line(row.parts[i].bytes, peak, "  " + printable(row.parts[i].name));
+  return text;
+}
+
 std::string peak_of(const report::memory_rows& all) {
   std::string text = fmt::format("peak RSS {}", format_bytes(all.peak));
   if (all.limit != 0)
@@ -64,7 +77,7 @@ std::string render_memory(const trace::resident_memory& memory, const trace::tra
     if (row.bytes < all.peak / 100)
       rest += row.bytes;
     else
-      text += share_line(row.bytes, all.peak, row.name + parts_of(row));
+      text += render_row(row, all.peak);
   }
   if (rest != 0) text += share_line(rest, all.peak, "the rest, each part below 1 %");
   if (memory.not_in_memory() != 0)

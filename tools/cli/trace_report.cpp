@@ -219,6 +219,30 @@ std::string render_totals(const trace_report& report) {
          some_line("refused", s.refused, "requests for which a pool had no block");
 }
 
+// Returns: the programs and libraries none of whose lines is known, though one holds a tenth of the
+// peak, or has lost something. A script is none of them.
+std::vector<std::string> modules_without_lines(
+    const std::vector<site_line>& lines, std::uint64_t peak_bytes,
+    const std::vector<trace::module_definition>& modules) {
+  std::vector<std::string> without;
+  for (const trace::module_definition& module : modules) {
+    const auto is_of_module = [&](const site_line& line) {
+      return line.site.module == module.path;
+    };
+    const auto is_wanted = [&](const site_line& line) {
+      return is_of_module(line) &&
+             (line.figures.at_peak_bytes >= peak_bytes / 10 || line.figures.unreachable_bytes != 0);
+    };
+    const auto has_line = [&](const site_line& line) {
+      return is_of_module(line) && !line.site.source.empty();
+    };
+    if (std::ranges::any_of(lines, is_wanted) && std::ranges::none_of(lines, has_line) &&
+        std::ranges::find(without, module.path) == without.end())
+      without.push_back(module.path);
+  }
+  return without;
+}
+
 }  // namespace
 
 trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& names,
@@ -238,10 +262,8 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   const auto& stacks = report.summary.stacks;
   report.lines = site_lines(reader, stacks, names, sites);
   if (moments == 0) {
-    for (const site_line& line : report.lines)
-      if (line.site.source.empty() && !line.site.module.empty() &&
-          std::ranges::find(report.without_lines, line.site.module) == report.without_lines.end())
-        report.without_lines.push_back(line.site.module);
+    report.without_lines =
+        modules_without_lines(report.lines, report.summary.peak_bytes, reader.modules());
     return report;
   }
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);

@@ -73,8 +73,10 @@ bool says_that_it_allocates(std::string_view function) {
   name.erase(0, name.rfind(':') + 1);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name.find("alloc") != std::string::npos || name.find("strdup") != std::string::npos ||
-         name.find("strndup") != std::string::npos;
+  static constexpr std::array<std::string_view, 5> words{"alloc", "arenammap", "new_arena",
+                                                         "strdup", "strndup"};
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 }  // namespace

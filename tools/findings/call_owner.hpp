@@ -17,7 +17,7 @@ using trace::short_name;
 
 /// Returns: the index of the first call, from the inside out, that is a script's; else that is the
 /// program's own: neither the standard library's, nor a wrapper (named_call::is_wrapper), nor a
-/// function whose name says that it allocates ("xmalloc", "strdup").
+/// function whose name says that it allocates ("xmalloc", "new_arena", "strdup").
 /// Where the C or C++ library keeps the block for itself, as fopen does, or nothing else is there:
 /// nothing.
 [[nodiscard]] std::optional<std::size_t> owner_of(std::span<const trace::named_call> calls);

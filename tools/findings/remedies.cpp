@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <iterator>
 #include <string>
 
@@ -89,6 +90,20 @@ constexpr words_of_language other_words[] = {
      "Keep one object outside of the loop. A memoryview has a part of a buffer without a copy."},
 };
 
+// Whether a file asks the C++ library for memory, or has such a function: what strip leaves.
+bool has_operator_new(const std::string& path) {
+  static constexpr std::string_view name("\0_Znwm\0", 7);  // of 64 bits
+  std::ifstream file(path, std::ios::binary);
+  std::string part;
+  for (std::string more(std::size_t{1} << 20, '\0'); file;) {
+    file.read(more.data(), static_cast<std::streamsize>(more.size()));
+    part.append(more, 0, static_cast<std::size_t>(file.gcount()));
+    if (part.find(name) != std::string::npos) return true;
+    part.erase(0, part.size() - std::min(part.size(), name.size()));
+  }
+  return false;
+}
+
 language language_of(const finding& f) {
   if (f.owner >= f.calls.size()) return language::cpp;
   const trace::named_call& call = f.calls[f.owner];
@@ -102,7 +117,7 @@ language language_of(const finding& f) {
     return each.function.find("::") != std::string::npos ||
            each.function.find('(') != std::string::npos;
   });
-  return has_types ? language::cpp : language::c;
+  return has_types || has_operator_new(call.module) ? language::cpp : language::c;
 }
 
 std::string_view code_of(std::string_view kind, std::string_view part) {

@@ -336,6 +336,8 @@ TEST_F(FindingRules, ARemedyIsInTheLanguageOfItsLine) {
   EXPECT_FALSE(has("reserve()")) << "a name of C";
   f.calls[0].function = "shop::load(int)";
   EXPECT_TRUE(has("reserve()"));
+  f.calls = {{"test+0x1234", "", 0, "/proc/self/exe"}};
+  EXPECT_TRUE(has("reserve()")) << "stripped, and it has operator new";
 }
 
 TEST_F(FindingRules, BytesThatASmallerBlockSavesAreNotToldTwice) {

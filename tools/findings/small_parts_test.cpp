@@ -39,8 +39,9 @@ TEST(CallOwner, ItIsTheFirstCallOfTheProgramsOwn) {
 TEST(CallOwner, FunctionsThatAllocateForOthersAreNone) {
   EXPECT_EQ(owner_of(std::vector{in_program("do_xmalloc"), in_program("xcalloc"),
                                  in_library("sqlite3DbMallocRaw", "libsqlite3.so.0"),
+                                 in_library("_PyObject_ArenaMmap", "libpython3.11.so"),
                                  in_program("parse"), in_program("main")}),
-            3u);
+            4u);
   const named_call nameless{"libsqlite3.so.0+0xa7504", "", 0, "/lib/libsqlite3.so.0"};
   EXPECT_EQ(owner_of(std::vector{nameless, in_library("sqlite3Malloc", "libsqlite3.so.0"), nameless,
                                  in_program("main")}),

@@ -47,7 +47,28 @@ perf_map::perf_map(const std::string& path) {
   }
 }
 
-source_place perf_map::at(std::uint64_t address) const {
+// The list has no lines, but most functions of a script have a name of their own.
+perf_map::line_numbers perf_map::lines_of(const std::string& script) {
+  line_numbers lines;
+  std::ifstream file(can_be_trusted(script) ? script : std::string());
+  std::uint32_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    std::string_view rest = line;
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+    constexpr std::string_view async = "async ";
+    constexpr std::string_view begins = "def ";
+    if (rest.starts_with(async)) rest.remove_prefix(async.size());
+    if (!rest.starts_with(begins)) continue;
+    rest.remove_prefix(begins.size());
+    const auto [at, is_new] =
+        lines.try_emplace(std::string(rest.substr(0, rest.find_first_of("( ["))), number);
+    if (!is_new) at->second = 0;
+  }
+  return lines;
+}
+
+source_place perf_map::at(std::uint64_t address) {
   const auto behind = functions_.upper_bound(address);
   if (behind == functions_.begin() || address >= std::prev(behind)->second.end) return {};
   const std::string_view name = std::prev(behind)->second.name;
@@ -55,8 +76,13 @@ source_place perf_map::at(std::uint64_t address) const {
   const std::size_t colon = name.find(':', python.size());
   if (!name.starts_with(python) || colon == std::string_view::npos)
     return {std::string(name), {}, 0};
-  return {std::string(name.substr(python.size(), colon - python.size())),
-          std::string(name.substr(colon + 1)), 0};
+  source_place place{std::string(name.substr(python.size(), colon - python.size())),
+                     std::string(name.substr(colon + 1)), 0};
+  const auto [script, is_new] = scripts_.try_emplace(place.file);
+  if (is_new) script->second = lines_of(place.file);
+  const auto line = script->second.find(place.function.substr(place.function.rfind('.') + 1));
+  if (line != script->second.end()) place.line = line->second;
+  return place;
 }
 
 std::string named_call::place() const {
@@ -232,7 +258,7 @@ named_call call_names::made_at_run_time(std::uint64_t address) {
   }
   std::string name = place.function.empty() ? "[code made at run time]" : place.function;
   if (!place.file.empty()) name += fmt::format(" in {}", file_name(place.file));
-  return {std::move(name), place.file, 0, place.file, std::move(place.function)};
+  return {std::move(name), place.file, place.line, place.file, std::move(place.function)};
 }
 
 std::vector<source_place> call_names::places_of(const module_definition& module,

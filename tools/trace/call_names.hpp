@@ -30,16 +30,21 @@ class perf_map {
  public:
   /// Reads nothing where there is no such file, or it belongs to another user that is not root.
   explicit perf_map(const std::string& path);
-  /// Returns: the function whose code is there. Of Python's "py::function:file" it has the file, too.
-  /// A list has no lines. Empty: none.
-  [[nodiscard]] source_place at(std::uint64_t address) const;
+  /// Returns: the function whose code is there. Of Python's "py::function:file" it has the file, too,
+  /// and the line where that defines it, if it defines one of that name. Empty: none.
+  [[nodiscard]] source_place at(std::uint64_t address);
 
  private:
   struct function {
     std::uint64_t end = 0;
     std::string name;
   };
+  using line_numbers = std::unordered_map<std::string, std::uint32_t>;  // 0: there are several
+
+  static line_numbers lines_of(const std::string& script);
+
   std::map<std::uint64_t, function> functions_;  // by begin; what was made there last
+  std::unordered_map<std::string, line_numbers> scripts_;
 };
 
 /// Returns: "std::vector::push_back" of "void std::vector<int>::push_back(int&&)": the name alone.

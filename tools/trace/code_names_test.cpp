@@ -103,7 +103,7 @@ TEST_F(PerfMap, NamesTheFunctionWhoseCodeIsThere) {
                       "7f10 b py::Rows.make.<locals>.<lambda>:/home/you/my rows.py\n"
                       "1000 10 LazyCompile:*keep /home/you/keep.js:3:1\n"
                       "1000 20 was made later\n");
-  const perf_map map(path("map"));
+  perf_map map(path("map"));
   const source_place python{"Rows.make.<locals>.<lambda>", "/home/you/my rows.py", 0};
   EXPECT_EQ(map.at(0x7f10), python);
   EXPECT_EQ(map.at(0x7f1a), python);
@@ -113,11 +113,26 @@ TEST_F(PerfMap, NamesTheFunctionWhoseCodeIsThere) {
   EXPECT_EQ(map.at(0x1020), source_place());
 }
 
+TEST_F(PerfMap, AFunctionOfPythonHasTheLineThatDefinesIt) {
+  support::write_file(path("rows.py"),
+                      "class Rows:\n  def make(self):\n    async def later(): pass\n"
+                      "def twice(): pass\ndef twice(a): pass\n# def none\n");
+  const auto of = [&](const std::string& function) {
+    support::write_file(path("map"), "10 4 py::" + function + ":" + path("rows.py") + "\n");
+    return perf_map(path("map")).at(0x10).line;
+  };
+  EXPECT_EQ(of("Rows.make"), 2u);
+  EXPECT_EQ(of("Rows.make.<locals>.later"), 3u);
+  EXPECT_EQ(of("twice"), 0u) << "either may be meant";
+  EXPECT_EQ(of("none"), 0u);
+  EXPECT_EQ(of("<module>"), 0u);
+}
+
 TEST_F(PerfMap, LinesThatAreNoneAreLeftOut) {
   support::write_file(path("map"),
                       "\n \nwords\n10\n10 4\n10 4 \n-10 4 minus\n10 x no number\n"
                       "11111111111111111 4 too long\nffffffffffffffff 2 wraps\n20 4 py::open");
-  const perf_map map(path("map"));
+  perf_map map(path("map"));
   EXPECT_EQ(map.at(0x10), source_place());
   EXPECT_EQ(map.at(0xffffffffffffffff), source_place());
   EXPECT_EQ(map.at(0), source_place());

@@ -79,25 +79,35 @@ std::string what_is_kept(const trace_files& files) {
                      parts.size() == 1 ? "" : " and the other .part files beside it");
 }
 
-// Effects: the traces get their names, and each is told unless `tells` says otherwise; those with less
-// than a hundredth of the events, of a launcher as a rule, are one line. Returns: those that have
-// events, the most first. Throws: command_error.
+// Effects: the traces get their names. Unless `tells` says otherwise each of the few with the most
+// events is told; the others, and those with less than a hundredth of the events, of a launcher as a
+// rule, are one line. Returns: those that have events, the most first. Throws: command_error.
 std::vector<std::string> commit(trace_files& files,
                                 const std::vector<trace::file_recorder::process_result>& results,
                                 const measure::child_outcome& outcome, bool tells = true) {
   std::multimap<std::uint64_t, std::string, std::greater<>> with_events;
+  constexpr std::size_t told_most = 4;
   std::uint64_t all_events = 0;
-  for (const auto& result : results) all_events += result.events;
+  std::vector<std::uint64_t> counts;
+  for (const auto& result : results) {
+    all_events += result.events;
+    counts.push_back(result.events);
+  }
+  std::ranges::sort(counts, std::greater());
+  const std::uint64_t least =
+      std::max(all_events / 100, counts.size() > told_most ? counts[told_most - 1] : 0);
+  std::size_t told = 0;
   std::size_t small = 0;
   for (const auto& result : results) {
     const trace_files::written written =
         files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
     if (result.events != 0) with_events.emplace(result.events, written.path);
     if (!tells) continue;
-    if (result.events < all_events / 100) {
+    if (result.events < least || told == told_most) {
       ++small;
       continue;
     }
+    ++told;
     if (result.events == 0) {
       fmt::print(stderr, "ashlar: {}: no event: process {} allocated nothing by malloc or new\n",
                  written.path, result.pid);
@@ -109,8 +119,7 @@ std::vector<std::string> commit(trace_files& files,
   }
   if (small != 0)
     fmt::print(stderr,
-               "ashlar: and {} more process{} with less than 1 % of the events, each with a "
-               "trace beside it\n",
+               "ashlar: and {} more process{} with fewer events, each with a trace beside it\n",
                format_count(small), small == 1 ? "" : "es");
   std::vector<std::string> paths;
   for (auto& [events, path] : with_events) paths.push_back(path);
