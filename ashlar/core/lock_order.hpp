@@ -4,6 +4,7 @@
 //   lock_rank              the order; each of the library's locks is declared with its rank
 //   ranked<M, Rank>::type  the mutex M itself; in a build that checks the order, one that looks
 //   lock_level             a stretch in which the order begins anew
+//   unlock_guard           one in which a held lock is open
 //
 // Law: a thread that holds a lock takes only locks of higher ranks. There are three exceptions:
 // - A fork takes the locks of all classes (lock_rank::central), and who adds up a class takes those
@@ -156,5 +157,19 @@ class checked_level {
 };
 class [[maybe_unused]] unchecked_level {};
 using lock_level = std::conditional_t<locks_are_checked, checked_level, unchecked_level>;
+
+/// Opens a held lock for its own lifetime. What the lock protects may have changed afterwards. Not
+/// std::unique_lock, which can throw.
+template <class Mutex>
+class unlock_guard {
+ public:
+  explicit unlock_guard(Mutex& mutex) noexcept : mutex_(mutex) { mutex_.unlock(); }
+  ~unlock_guard() { mutex_.lock(); }
+  unlock_guard(const unlock_guard&) = delete;
+  unlock_guard& operator=(const unlock_guard&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
 
 }  // namespace ashlar::detail

@@ -51,7 +51,6 @@
 #include <ashlar/pages/page_heap.hpp>
 #include <ashlar/pages/run.hpp>
 #include <ashlar/pages/step_budget.hpp>
-#include <ashlar/pages/unlock_guard.hpp>
 
 namespace ashlar {
 

@@ -62,6 +62,16 @@ extern "C" [[gnu::used]] long ashlar_failed_call(long result) noexcept {
 
 }  // namespace
 
+/// Where other calls go, once this is known: the C library's function, or that of another preloaded
+/// library, as one that changes what clocks tell.
+extern "C" {
+[[gnu::visibility("hidden")]] extern constinit void* ashlar_next_syscall;
+constinit void* ashlar_next_syscall = nullptr;
+}
+[[gnu::constructor(101)]] static void find_next_syscall() noexcept {
+  ashlar_next_syscall = ::dlsym(RTLD_NEXT, "syscall");
+}
+
 // It needs no stack: a child that shares its parent's returns from here, too.
 __asm__(R"(
   .section .text.syscall, "ax", @progbits
@@ -72,6 +82,9 @@ syscall:
   endbr64
   cmpq $317, %rdi  # SYS_seccomp
   je ashlar_filter_call
+  movq ashlar_next_syscall(%rip), %rax
+  testq %rax, %rax
+  jnz 1f
   movq %rdi, %rax
   movq %rsi, %rdi
   movq %rdx, %rsi
@@ -84,6 +97,8 @@ syscall:
   cmpq $-4096, %rax
   ja ashlar_failed_call
   ret
+1:
+  jmpq *%rax
   .cfi_endproc
   .size syscall, . - syscall
   .text

@@ -29,12 +29,12 @@
 #include <cstring>
 #include <mutex>
 
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/pages/address_space.hpp>
 #include <ashlar/pages/page_range.hpp>
 #include <ashlar/pages/page_supply.hpp>
 #include <ashlar/pages/run.hpp>
 #include <ashlar/pages/sealable.hpp>
-#include <ashlar/pages/unlock_guard.hpp>
 
 namespace ashlar::detail {
 

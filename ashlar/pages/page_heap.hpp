@@ -26,6 +26,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/pages/address_space.hpp>
 #include <ashlar/pages/block_sign.hpp>
@@ -38,7 +39,6 @@
 #include <ashlar/pages/run_store.hpp>
 #include <ashlar/pages/sealable.hpp>
 #include <ashlar/pages/slab.hpp>
-#include <ashlar/pages/unlock_guard.hpp>
 
 namespace ashlar::detail {
 

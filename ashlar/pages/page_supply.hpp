@@ -33,7 +33,6 @@
 #include <ashlar/pages/run_store.hpp>
 #include <ashlar/pages/sealable.hpp>
 #include <ashlar/pages/slab.hpp>
-#include <ashlar/pages/unlock_guard.hpp>
 
 namespace ashlar::detail {
 
