@@ -3,6 +3,8 @@
 #include <tests/support/resident.hpp>
 #include <tests/support/test_headers.hpp>
 
+#include <sys/mman.h>
+
 #include <ashlar/check/misuse_report.hpp>
 #include <ashlar/instance/test_heaps.hpp>
 
@@ -145,6 +147,45 @@ TYPED_TEST(CheckedHeap, ManyLeaveNothingBehind) {
   for (int i = 0; i < rounds; ++i) round();
   EXPECT_LE(support::address_space_bytes(), addresses + 64 * 1024);
   EXPECT_LE(support::resident_bytes(), resident + 256 * 1024);
+}
+
+// A free that is inside the checks waits in a signal handler while another thread forks: were it
+// copied there, the child would have a half-made queue.
+namespace fork_beside_checks {
+constexpr std::size_t size = 1 << 20;
+std::byte* page = nullptr;
+std::atomic<bool> forks{false}, is_inside{false};
+
+void write_is_allowed_later(int) {
+  is_inside = true;
+  while (!forks) ::usleep(100);
+  ::usleep(100'000);  // the fork is under way by then, or this time shows nothing
+  ::mprotect(page, detail::page_size, PROT_READ | PROT_WRITE);
+  is_inside = false;
+}
+}  // namespace fork_beside_checks
+
+TEST(CheckedHeapFork, WaitsForWhoIsInsideTheChecks) {
+  using namespace fork_beside_checks;
+  if (support::thread_sanitizer) GTEST_SKIP() << "its runtime does not follow forks of threads";
+  full_heap h(named_orders());
+  void* const block = h.try_allocate(size);
+  page = reinterpret_cast<std::byte*>(
+      align_down(reinterpret_cast<std::uintptr_t>(block), detail::page_size));
+  struct sigaction before{}, wait{};
+  wait.sa_handler = write_is_allowed_later;
+  ASSERT_EQ(::sigaction(SIGSEGV, &wait, &before), 0);
+  ASSERT_EQ(::mprotect(page, detail::page_size, PROT_READ), 0);
+  std::thread frees([&] { h.deallocate(block, size); });
+  while (!is_inside) std::this_thread::yield();
+  forks = true;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(is_inside ? 1 : 0);
+  frees.join();
+  ::sigaction(SIGSEGV, &before, nullptr);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TYPED_TEST(CheckedHeap, AForkedChildKeepsIt) {
