@@ -39,7 +39,7 @@ struct allocation_result {
 
 /// A stateless allocator: all are equal, for all types. T may be incomplete until a function is
 /// called, and of any alignment. In a constant expression it is std::allocator.
-/// Check: check::cheap compares the size that deallocate is told; with check::none it is believed,
+/// Check: check::cheap compares the size that deallocate is told; with check::none it is trusted,
 /// as the standard lets an allocator do, and a wrong one is undefined behaviour. ASHLAR_CHECK in
 /// the environment has both look at every call.
 /// Thread-safety: every function, any thread, any time, static constructors and destructors too.
@@ -91,14 +91,14 @@ class allocator {
   /// ashlar_fault: wrong_size, or as xfree when it is no block of the process heap. Amortised O(1).
   ASHLAR_HOT constexpr void deallocate(T* p, std::size_t n) noexcept {
     if (std::is_constant_evaluated()) return std::allocator<T>().deallocate(p, n);
-    constexpr auto told = std::is_same_v<Check, check::none> ? runtime::told_size::believed
-                                                             : runtime::told_size::compared;
+    constexpr auto hint = std::is_same_v<Check, check::none> ? runtime::size_hint::trusted
+                                                             : runtime::size_hint::compared;
     if constexpr (alignof(T) <= block_granule)
-      runtime::deallocate_sized<told>(p, n * sizeof(T), name);
+      runtime::deallocate_sized<hint>(p, n * sizeof(T), name);
     else if (n != 1)
       runtime::deallocate_sized_slow(p, n * sizeof(T), alignof(T), name);
     else
-      runtime::deallocate_constant<sizeof(T), alignof(T), told>(p, name);
+      runtime::deallocate_constant<sizeof(T), alignof(T), hint>(p, name);
   }
 
  private:

@@ -46,7 +46,7 @@ ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
 
 /// By free's public name, as reallocarray by realloc's.
 ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
-  runtime::call_told_as("free", call, [=] { ::free(block); });
+  runtime::call_under_alias("free", call, [=] { ::free(block); });
 }
 
 }  // namespace

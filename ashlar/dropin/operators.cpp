@@ -32,7 +32,7 @@ ASHLAR_COLD void* retry(Attempt attempt) {
     const cxx_runtime::new_handler handler = cxx_runtime::installed_new_handler();
     if (handler == nullptr) cxx_runtime::throw_bad_alloc("operator new");
     {
-      const runtime::calls_told_as what_they_are(nullptr, nullptr);  // the handler's own calls
+      const runtime::call_alias what_they_are(nullptr, nullptr);  // the handler's own calls
       handler();
     }
     if (void* block = attempt(); block != nullptr) return block;
@@ -87,12 +87,13 @@ template <class... Align>
 template <class... Align>
 ASHLAR_COLD void* new_array_missed(std::size_t n, Align... a) {
   if (void* const block = made_in_gap(n, a...); block != nullptr) return block;
-  return runtime::call_told_as("operator new", "operator new[]",
-                               [=] { return operator new(n, a...); });
+  return runtime::call_under_alias("operator new", "operator new[]",
+                                   [=] { return operator new(n, a...); });
 }
 template <class... Align>
 ASHLAR_COLD void delete_array_missed(void* p, Align... a) noexcept {
-  runtime::call_told_as("operator delete", "operator delete[]", [=] { operator delete(p, a...); });
+  runtime::call_under_alias("operator delete", "operator delete[]",
+                            [=] { operator delete(p, a...); });
 }
 /// Full checks compare the size first, of blocks that are this library's.
 bool expect_size(void* p, std::size_t n, const char* call) noexcept {

@@ -125,8 +125,8 @@ TEST(Heap, ABlockOfALaterRangeIsAMissToOneWhoIsBelievedToo) {
     blocks.push_back(allocate(*h, *own, 1000));
     ASSERT_NE(blocks.back(), nullptr);
   } while (own->tops.tables.class_of(blocks.back()) != 0);
-  EXPECT_FALSE(test_heap::try_deallocate_believed(own->tops, blocks.back(), c));
-  EXPECT_TRUE(test_heap::try_deallocate_believed(own->tops, blocks.front(), c));
+  EXPECT_FALSE(test_heap::try_deallocate_trusted(own->tops, blocks.back(), c));
+  EXPECT_TRUE(test_heap::try_deallocate_trusted(own->tops, blocks.front(), c));
   blocks.erase(blocks.begin());
   for (void* each : blocks) deallocate(*h, *own, each);
   h->audit();

@@ -91,11 +91,11 @@ class hit_path {
     return push(tops, {c, Classes::mark_shift(c)}, block);
   }
 
-  /// As above for a caller who is believed: no misuse is seen. The class is looked up all the same:
+  /// As above for a caller who is trusted: no misuse is seen. The class is looked up all the same:
   /// a block of a later range has its mark in other tables. Requires: `block` is in use, and `c` is
   /// its class, or 0. Returns: false if the stack is full, it is of a later range, or `c` is 0.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(cache_tops& tops, void* block,
-                                                               class_index c) noexcept {
+  [[nodiscard]] ASHLAR_HOT static bool try_deallocate_trusted(cache_tops& tops, void* block,
+                                                              class_index c) noexcept {
     if (tops.tables.class_of(block) != c) [[unlikely]]
       return false;
     return push<false>(tops, {c, Classes::mark_shift(c)}, block);  // class 0's is full always

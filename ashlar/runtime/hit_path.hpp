@@ -90,32 +90,32 @@ template <std::size_t Size, std::size_t Alignment>
   return allocate_aligned_slow(Size, Alignment);
 }
 
-/// What becomes of the size that a sized free is told: where nothing is missed, it may be believed.
-enum class told_size : bool { compared, believed };
+/// What becomes of the size that a sized free is told: where nothing is missed, it may be trusted.
+enum class size_hint : bool { compared, trusted };
 
 /// Effects: gives a block back that was allocated with `size` (or up to what its class holds beyond
 /// that) and `alignment`; null does nothing. Ends in a fault, wrong_size, when the block is not
-/// what such a request gets: always, and before anything is changed. Where the size is believed,
+/// what such a request gets: always, and before anything is changed. Where the size is trusted,
 /// requires: block not null; it was allocated so.
 ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                                        const char* call) noexcept;
-template <told_size Told>
+template <size_hint Hint>
 [[nodiscard]] ASHLAR_HOT bool try_deallocate_sized(void* block, class_index c) noexcept {
-  if constexpr (Told == told_size::believed)
-    return process_hits::try_deallocate_believed(tops(), block, c);
+  if constexpr (Hint == size_hint::trusted)
+    return process_hits::try_deallocate_trusted(tops(), block, c);
   else
     return process_hits::try_deallocate(tops(), block, c);
 }
-template <told_size Told = told_size::compared>
+template <size_hint Hint = size_hint::compared>
 ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {
   const class_index c = size <= small_size_max ? process_classes::of_size(size) : class_index{0};
-  if (!try_deallocate_sized<Told>(block, c)) [[unlikely]]
+  if (!try_deallocate_sized<Hint>(block, c)) [[unlikely]]
     deallocate_sized_slow(block, size, 1, call);
 }
-template <std::size_t Size, std::size_t Alignment, told_size Told = told_size::compared>
+template <std::size_t Size, std::size_t Alignment, size_hint Hint = size_hint::compared>
 ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
   constexpr class_index c = process_classes::class_for(Size, Alignment);
-  if (!try_deallocate_sized<Told>(block, c)) [[unlikely]]
+  if (!try_deallocate_sized<Hint>(block, c)) [[unlikely]]
     deallocate_sized_slow(block, Size, Alignment, call);
 }
 

@@ -212,7 +212,7 @@ ASHLAR_COLD void give_missed(void* block) noexcept {
   here.is_inside() ? plain_calls::give(block, "free") : free_after_fork(block, cleared_call);
 }
 ASHLAR_HOT void give(cache& own, class_index c, void* block) noexcept {
-  if (!process_hits::try_deallocate_believed(own.tops, block, c)) [[unlikely]]
+  if (!process_hits::try_deallocate_trusted(own.tops, block, c)) [[unlikely]]
     give_missed(block);
 }
 
@@ -288,7 +288,7 @@ struct taken {
     if (const visit here; here.is_inside()) static_cast<void>(own_cache());
     if (self.own != nullptr) return take(size, alignment, zeroed, call, next_front(front::counted));
   }
-  call = told_as(call);
+  call = alias_of(call);
   if (self.turn.until <= 1) {
     detail::guarded_blocks& guards = *the_watch.guards;
     if (!guards.is_on()) {
@@ -312,7 +312,7 @@ struct taken {
 /// As hardened_deallocate, of what the thread's quarantine does not take at once.
 ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
   if (block == nullptr) return;
-  call = told_as(call);
+  call = alias_of(call);
   if (the_watch.is_guarded(block)) return the_watch.guards->free(block, name_for_guards(call));
   if (blocks_of_nothing.contains(block)) {
     expect_family(block, expect_of_nothing(block, call), call);
@@ -402,7 +402,7 @@ void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,
   cache* const own = self.own;
   // A size of 0 is uncommon, too.
   if (size - 1 >= cached_max || alignment > block_granule || own == nullptr ||
-      self.told != nullptr || self.turn.until <= 1) [[unlikely]]
+      self.alias != nullptr || self.turn.until <= 1) [[unlikely]]
     return allocate_uncommon(size, alignment, zeroed, call);
   --self.turn.until;
   const std::size_t bytes = size + label_bytes;
@@ -416,7 +416,7 @@ void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,
 void hardened_deallocate(void* block, const char* call) noexcept {
   cache* const own = self.own;
   detail::freed_blocks* const q = quarantine_of(own);
-  if (q == nullptr || self.told != nullptr) [[unlikely]]
+  if (q == nullptr || self.alias != nullptr) [[unlikely]]
     return deallocate_uncommon(block, call);
   const class_index c = class_of(*own, block);
   if (c == 0) [[unlikely]]
@@ -457,10 +457,10 @@ void* hardened_reallocate(void* block, std::size_t size, const char* call) noexc
   if (the_watch.is_guarded(block)) {
     before.label.size = hardened_size(block, call);
   } else if (blocks_of_nothing.contains(block)) {
-    expect_family(block, expect_of_nothing(block, call), told_as(call));
+    expect_family(block, expect_of_nothing(block, call), alias_of(call));
   } else {
     before = expect_block(block, call);
-    expect_family(block, before.label, told_as(call));
+    expect_family(block, before.label, alias_of(call));
     if (void* const resized = before.has_class ? nullptr : resize_large(block, before, size, call);
         resized != nullptr)
       return resized;

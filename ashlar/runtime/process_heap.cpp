@@ -83,7 +83,7 @@ ASHLAR_MISS void* take_inside(std::size_t size, std::size_t alignment, bool zero
       return reserve.allocate(size, alignment, zeroed);
     bool is_zero = zeroed;
     block = by == front::plain ? plain_calls::take(size, alignment, is_zero)
-                               : watched_calls().take(size, alignment, zeroed, told_as(call));
+                               : watched_calls().take(size, alignment, zeroed, alias_of(call));
     if (by == front::plain && zeroed && !is_zero && block != nullptr) std::memset(block, 0, size);
   }
   return block != nullptr ? block : take_at_limit(size, alignment, zeroed, call, by);
@@ -92,11 +92,11 @@ ASHLAR_MISS void* take_inside(std::size_t size, std::size_t alignment, bool zero
 ASHLAR_MISS void give_inside(void* block, const char* call, front by) noexcept {
   const visit here;
   if (!here.is_inside()) [[unlikely]]
-    free_after_fork(block, told_as(call));
+    free_after_fork(block, alias_of(call));
   else if (by == front::plain) [[likely]]
     plain_calls::give(block, call);
   else
-    watched_calls().give(block, told_as(call));
+    watched_calls().give(block, alias_of(call));
 }
 
 ASHLAR_MISS void* resize_inside(void* block, std::size_t size, const char* call,

@@ -80,34 +80,34 @@ extern constinit detail::heap_watch the_watch;
 /// Returns: whether full checks know of each block who made it: ASHLAR_CHECK=full.
 [[nodiscard]] inline bool has_full_checks() noexcept { return the_watch.checks.is_on(); }
 
-/// Returns: whether calls of one name but of several forms are to be told apart (calls_told_as),
+/// Returns: whether calls of one name but of several forms are to be told apart (call_alias),
 /// and sizes compared (expect_size): with full checks, in a hardened process, and in a test scope
 /// of the calling thread, whose messages name calls.
 [[nodiscard]] bool tells_forms_apart() noexcept;
 
 /// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for
 /// calls that the standard makes of each other. Null, null: as what they are named.
-class calls_told_as {
+class call_alias {
  public:
-  calls_told_as(const char* call, const char* instead) noexcept;
-  ~calls_told_as();
-  calls_told_as(const calls_told_as&) = delete;
-  calls_told_as& operator=(const calls_told_as&) = delete;
+  call_alias(const char* call, const char* instead) noexcept;
+  ~call_alias();
+  call_alias(const call_alias&) = delete;
+  call_alias& operator=(const call_alias&) = delete;
 
  private:
-  friend const char* told_as(const char* call) noexcept;
+  friend const char* alias_of(const char* call) noexcept;
 
   const char* call_;
   const char* instead_;
-  const calls_told_as* before_;
+  const call_alias* before_;
 };
 
 /// Returns: what `make_call` returns. Full checks remember this thread's calls in it that are named
 /// `call` as `instead`.
 template <class Call>
-auto call_told_as(const char* call, const char* instead, Call make_call) {
+auto call_under_alias(const char* call, const char* instead, Call make_call) {
   if (!tells_forms_apart()) return make_call();
-  const calls_told_as told(call, instead);
+  const call_alias alias(call, instead);
   return make_call();
 }
 

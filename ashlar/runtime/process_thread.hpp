@@ -34,7 +34,7 @@ struct thread_state {
   bool answers = false;          ///< at the control socket: beyond the limit the reserve serves it
   std::uint16_t in_reserve = 0;  ///< how often the thread is inside one of the reserve's heaps
   detail::guard_turn turn;
-  const calls_told_as* told = nullptr;    ///< full checks remember some calls by another name
+  const call_alias* alias = nullptr;      ///< full checks remember some calls by another name
   detail::test_scopes* scopes = nullptr;  ///< that count its calls; null: none, or they are paused
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_state self;

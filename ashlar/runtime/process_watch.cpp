@@ -79,15 +79,15 @@ bool tells_forms_apart() noexcept {
   return is_hardened() || has_full_checks() || self.counts_calls;
 }
 
-const char* told_as(const char* call) noexcept {
-  const calls_told_as* const told = self.told;
-  if (told == nullptr || told->call_ == nullptr) return call;
-  return std::strcmp(call, told->call_) == 0 ? told->instead_ : call;
+const char* alias_of(const char* call) noexcept {
+  const call_alias* const alias = self.alias;
+  if (alias == nullptr || alias->call_ == nullptr) return call;
+  return std::strcmp(call, alias->call_) == 0 ? alias->instead_ : call;
 }
 
-calls_told_as::calls_told_as(const char* call, const char* instead) noexcept
-    : call_(call), instead_(instead), before_(std::exchange(self.told, this)) {}
-calls_told_as::~calls_told_as() { self.told = before_; }
+call_alias::call_alias(const char* call, const char* instead) noexcept
+    : call_(call), instead_(instead), before_(std::exchange(self.alias, this)) {}
+call_alias::~call_alias() { self.alias = before_; }
 
 bool expect_size_slow(const void* block, std::size_t size, const char* call) noexcept {
   const front by = next_front(front::sampled, block);

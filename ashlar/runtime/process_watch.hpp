@@ -28,6 +28,6 @@ struct plain_calls {
 void start_watch(settings s) noexcept;
 
 /// Returns: the name by which full checks remember `call`.
-[[nodiscard]] const char* told_as(const char* call) noexcept;
+[[nodiscard]] const char* alias_of(const char* call) noexcept;
 
 }  // namespace ashlar::runtime

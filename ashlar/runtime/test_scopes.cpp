@@ -141,8 +141,8 @@ void expect_allowed(test_scopes& scopes, unsigned kinds, const char* call, std::
                     const void* block) noexcept {
   scopes.for_each_forbidding(kinds, [&](const ashlar_test_rules& rules) {
     char message[4096];
-    const ashlar_test_call what{told_as(call), size, block, message};
-    const calls_told_as what_they_are(nullptr, nullptr);  // the report's own calls
+    const ashlar_test_call what{alias_of(call), size, block, message};
+    const call_alias what_they_are(nullptr, nullptr);  // the report's own calls
     text_writer text(message, sizeof message - 1);
     write_message(text, what, rules.forbidden & kinds);
     message[text.size()] = '\0';
