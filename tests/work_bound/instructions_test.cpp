@@ -49,7 +49,7 @@ std::size_t fixed_part(const heap_bounds& b) {
   return b.most_instructions() - b.instructions_a_call - detail::dearest_step;
 }
 
-TEST(WorkPrices, ATurnTakesNoMoreThanItsPriceAndNotLessThanHalf) {
+TEST(StepCosts, AStepTakesNoMoreThanItsCostAndNotLessThanHalf) {
   test::be_ready_to_step();
   for (const cost_case& of : cost_cases) {
     heap_bounds bounds;
