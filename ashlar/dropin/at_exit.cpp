@@ -6,10 +6,6 @@
 #include <cstring>
 #include <iterator>
 
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/dropin/export.hpp>
@@ -35,8 +31,6 @@ struct file_report {
   const char* variable;
   int (*write_to)(std::FILE*, ashlar_stats_format);
 };
-/// Of a file whose process has closed itself into a sandbox, which may end it for opening one.
-constexpr std::size_t opened_bytes = 256 << 10;
 constexpr file_report files[] = {{"ASHLAR_LEAKS_FILE", ashlar_leaks_write},
                                  {"ASHLAR_STATS_FILE", ashlar_stats_write}};
 // What the environment said when the process started: at its end, the program may have freed it.
@@ -45,37 +39,17 @@ constinit char patterns[std::size(files)][path_max] = {};
 constinit bool is_wanted[std::size(files)] = {};
 constinit bool tells_leaks = false;
 
-// Of each file, its memory and the process that it is about.
-constinit char* opened[std::size(files)] = {};
-constinit std::size_t opened_by = 0;
+// The process wrote its reports before it closed itself into a sandbox, which may end it for
+// opening a file.
+constinit bool is_written_early = false;
 
-/// Effects: the report is all of that memory's text.
-void write_opened(const file_report& report, char* memory) {
-  std::FILE* file = ::fmemopen(memory, opened_bytes, "w");
-  if (file == nullptr) return;
-  std::setvbuf(file, nullptr, _IONBF, 0);
-  static_cast<void>(report.write_to(file, ASHLAR_STATS_JSON));
-  const long used = std::ftell(file);
-  std::fclose(file);
-  std::memset(memory + used, ' ', opened_bytes - static_cast<std::size_t>(used));
-}
-
-/// Effects: writes JSON to the file, or opens it.
-void write_file(const file_report& report, const char* pattern, char** memory) {
+/// Effects: writes JSON to the file.
+void write_file(const file_report& report, const char* pattern) {
   char path[path_max];
   if (!ashlar::os::expand_path(pattern, path, sizeof path))
     return complain(report.variable, pattern, "the name is too long");
-  std::FILE* file = std::fopen(path, memory != nullptr ? "w+e" : "we");
+  std::FILE* file = std::fopen(path, "we");
   if (file == nullptr) return complain(report.variable, path, std::strerror(errno));
-  if (memory != nullptr) {
-    void* const got =
-        ::ftruncate(::fileno(file), opened_bytes) != 0
-            ? MAP_FAILED
-            : ::mmap(nullptr, opened_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ::fileno(file), 0);
-    std::fclose(file);
-    if (got == MAP_FAILED) return complain(report.variable, path, std::strerror(errno));
-    return write_opened(report, *memory = static_cast<char*>(got));
-  }
   // With a buffer of its own, the C library asks the system nothing about the file, which a sandbox
   // need not allow.
   static char buffer[4096];
@@ -83,6 +57,11 @@ void write_file(const file_report& report, const char* pattern, char** memory) {
   const bool written = report.write_to(file, ASHLAR_STATS_JSON) == 0;
   const int error = errno;
   if (std::fclose(file) != 0 || !written) complain(report.variable, path, std::strerror(error));
+}
+
+void write_files() {
+  for (std::size_t i = 0; i < std::size(files); ++i)
+    if (is_wanted[i]) write_file(files[i], patterns[i]);
 }
 
 [[gnu::constructor]] void prepare_reports() {
@@ -112,25 +91,15 @@ void write_file(const file_report& report, const char* pattern, char** memory) {
   if (!ashlar::runtime::the_heap.has_started()) return;
   ashlar::runtime::end_sampling();
   if (tells_leaks) static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));
-  for (std::size_t i = 0; i < std::size(files); ++i) {
-    if (!is_wanted[i]) continue;
-    if (!ashlar::os::is_in_sandbox())
-      write_file(files[i], patterns[i], nullptr);
-    else if (opened[i] != nullptr && opened_by == ashlar::os::process_number())
-      write_opened(files[i], opened[i]);
-  }
+  if (!is_written_early) write_files();
 }
 
 }  // namespace
 
-/// A process that a signal ends has the figures of this moment.
 void ashlar::os::before_call_filter(bool) noexcept {
-  opened_by = process_number();
-  rlimit most{};  // a file that may not grow so long would be a signal
-  if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < opened_bytes) return;
-  for (std::size_t i = 0; i < std::size(files); ++i)
-    if (is_wanted[i]) write_file(files[i], patterns[i], &opened[i]);
+  if (ashlar::runtime::the_heap.has_started()) write_files();
 }
+void ashlar::os::after_call_filter() noexcept { is_written_early = true; }
 
 /// For libashlar-at-signal.so (tools/signals). A program may have libashlar's ashlar_stats_get,
 /// whose heap is another.

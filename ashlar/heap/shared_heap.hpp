@@ -186,11 +186,10 @@ class shared_heap {
   void seal(bool on) noexcept { space_.seal(on); }
   [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
 
-  /// Effects: from now on the heap keeps to `bounds`, and crosses as set_limit says. Requires:
-  /// called before anything else.
-  void set_bounds(const heap_bounds& bounds, unsigned soft_percent = 100) noexcept {
+  /// Effects: from now on the heap keeps to `bounds`. Requires: called before anything else.
+  void set_bounds(const heap_bounds& bounds) noexcept {
     bounds_ = bounds;
-    pages_.set_pages_max(bounds.budget_bytes >> page_shift, soft_percent);
+    pages_.set_pages_max(bounds.budget_bytes >> page_shift);
   }
 
   /// Effects: from now on committed_bytes() do not become more than `bytes`: where growth would, a

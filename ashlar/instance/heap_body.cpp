@@ -314,10 +314,10 @@ heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
 void heap_body::call_at_budget(const budget_answer& answer) noexcept {
   heap_instance& own = *whole(this);
   own.answer_.set(answer.call, answer.argument);
-  const unsigned percent = std::min(answer.percent, heap_instance::no_soft_limit);
-  own.soft_percent_.store(percent, std::memory_order_relaxed);
-  const std::size_t budget = own.budget_bytes_.load(std::memory_order_relaxed);
-  own.engine_.set_bounds(heap_bounds::of_budget(budget), percent);
+  const unsigned percent = answer.percent != 0 ? answer.percent : budget_answer{}.percent;
+  own.soft_percent_.store(std::min(percent, heap_instance::no_soft_limit),
+                          std::memory_order_relaxed);
+  own.set_budget(own.budget_bytes_.load(std::memory_order_relaxed));
 }
 
 void heap_body::destroy(heap_body* of, detail::heap_leaks leaks) noexcept {

@@ -59,7 +59,7 @@ struct budget_answer {
   /// Called as the function of ashlar_on_limit is (adapt/c_api.h). Null: nothing is.
   void (*call)(std::size_t bytes_to_drop, void* argument) = nullptr;
   void* argument = nullptr;
-  unsigned percent = 80;  ///< of the budget, 100 at most: from there on it is called
+  unsigned percent = 80;  ///< of the budget, 100 at most; 0: 80. From there on it is called
 };
 
 class heap_body {

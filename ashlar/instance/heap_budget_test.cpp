@@ -390,6 +390,12 @@ TEST(HeapBudgetDeathTest, StopNamesWhatHoldsMost) {
       by_place(),
       "out of memory, needed 500, budget 1048576, committed [0-9]+, in use [0-9]+, most of it "
       "held by [^,]+ at [^,]+ from [^,]+ at [^,]+ \\([0-9]+ bytes\\)\n");
+  const auto by_source = [] {
+    heap<> bounded({.budget_bytes = 8 * mib});
+    heap<exhaustion::stop, heap_source> h({}, heap_source{&bounded});
+    while (true) static_cast<void>(h.allocate(512));
+  };
+  EXPECT_DEATH(by_source(), "out of memory, needed 512, its source has no more, committed [1-9]");
 }
 
 // ---- sources ------------------------------------------------------------------------------------

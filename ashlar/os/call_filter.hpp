@@ -22,12 +22,12 @@ void note_call_filters() noexcept;
 /// Returns: whether it is known that a filter came, without any look. A load.
 [[nodiscard]] bool is_in_sandbox() noexcept;
 
-/// Effects: has_new_call_filter and is_in_sandbox say so from now on, without a look. Returns: what
-/// is_in_sandbox said before.
-bool expect_call_filter(bool comes) noexcept;
+/// Effects: has_new_call_filter and is_in_sandbox say so from now on, without a look.
+void expect_call_filter(bool comes) noexcept;
 
-/// Effects: what can be done only before the filter comes. Defined by each library that has
-/// filter_entry_linux.cpp.
+/// What a library does before a call that may bring a filter, and when that has come. Defined by
+/// each library that has filter_entry_linux.cpp.
 void before_call_filter(bool is_strict) noexcept;
+void after_call_filter() noexcept;
 
 }  // namespace ashlar::os

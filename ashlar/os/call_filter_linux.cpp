@@ -72,10 +72,8 @@ void note_call_filters() noexcept {
 }
 
 bool is_in_sandbox() noexcept { return is_sandboxed.load(std::memory_order_relaxed); }
-bool expect_call_filter(bool comes) noexcept {
-  const bool before = is_in_sandbox();
+void expect_call_filter(bool comes) noexcept {
   is_sandboxed.store(comes, std::memory_order_relaxed);
-  return before;
 }
 
 bool has_new_call_filter() noexcept {

@@ -1,6 +1,7 @@
 // os/filter_entry_linux.cpp: the calls by which a program closes itself into a sandbox.
 // Layer: os. In libashlar-malloc.so and libashlar-record.so alone: each has a
 // before_call_filter (call_filter.hpp).
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 
@@ -12,48 +13,72 @@
 
 #include <ashlar/os/call_filter.hpp>
 
-namespace {
-
-/// Another library may want to know of it, too.
-template <class... Arguments>
-long call_next(const char* name, Arguments... arguments) noexcept {
-  return reinterpret_cast<long (*)(Arguments...)>(::dlsym(RTLD_NEXT, name))(arguments...);
+/// Where calls go, once this is known: the C library's functions, or those of another preloaded
+/// library, as one that changes what clocks tell. By its name for the code below.
+using syscall_function = long (*)(long, ...);
+extern "C" {
+[[gnu::visibility("hidden")]] extern constinit syscall_function ashlar_next_syscall;
+constinit syscall_function ashlar_next_syscall = nullptr;
 }
 
-/// Effects: makes the call, which brings a filter or the strict mode if it succeeds.
-template <class... Arguments>
-long enter_sandbox(bool is_strict, const char* name, Arguments... arguments) noexcept {
-  if (!ashlar::os::is_in_sandbox()) ashlar::os::before_call_filter(is_strict);
-  const bool before = ashlar::os::expect_call_filter(true);
-  const long result = call_next(name, arguments...);
-  // A program may only ask so whether the system has filters.
-  if (static_cast<int>(result) != 0) ashlar::os::expect_call_filter(before);
+namespace {
+
+using prctl_function = int (*)(int, ...);
+constinit prctl_function next_prctl = nullptr;
+constinit std::atomic<bool> has_filter{false};
+
+[[gnu::constructor(101)]] void find_next_calls() noexcept {
+  ashlar_next_syscall = reinterpret_cast<syscall_function>(::dlsym(RTLD_NEXT, "syscall"));
+  next_prctl = reinterpret_cast<prctl_function>(::dlsym(RTLD_NEXT, "prctl"));
+}
+
+/// Effects: makes the call, which brings a filter or the strict mode if `succeeds(its result)`: a
+/// program may only ask so whether the system has filters.
+template <class Call, class Succeeds>
+auto enter_sandbox(bool is_strict, Call call, Succeeds succeeds) noexcept {
+  const bool was_in_sandbox = ashlar::os::is_in_sandbox();
+  if (!was_in_sandbox) ashlar::os::before_call_filter(is_strict);
+  ashlar::os::expect_call_filter(true);
+  const auto result = call();
+  if (succeeds(result)) {
+    has_filter.store(true, std::memory_order_relaxed);
+    ashlar::os::after_call_filter();
+  } else if (!was_in_sandbox && !has_filter.load(std::memory_order_relaxed)) {
+    ashlar::os::expect_call_filter(false);  // no other thread had more luck
+  }
   return result;
 }
 
 }  // namespace
 
-extern "C" [[gnu::visibility("default")]] int prctl(int option, ...) noexcept {
+// As the system's header has it: glibc's says noexcept.
+extern "C" [[gnu::visibility("default")]] int prctl(int option,
+                                                    ...) noexcept(noexcept(::prctl(0))) {
   std::va_list more;
   va_start(more, option);
   unsigned long value[4];
   for (unsigned long& each : value) each = va_arg(more, unsigned long);
   va_end(more);
-  if (option == PR_SET_SECCOMP)
-    return static_cast<int>(enter_sandbox(value[0] == SECCOMP_MODE_STRICT, "prctl", option,
-                                          value[0], value[1], value[2], value[3]));
-  return static_cast<int>(::syscall(SYS_prctl, option, value[0], value[1], value[2], value[3]));
+  const auto call = [&] {
+    if (next_prctl != nullptr) return next_prctl(option, value[0], value[1], value[2], value[3]);
+    return static_cast<int>(::syscall(SYS_prctl, option, value[0], value[1], value[2], value[3]));
+  };
+  if (option != PR_SET_SECCOMP) return call();
+  return enter_sandbox(value[0] == SECCOMP_MODE_STRICT, call, [](int r) { return r == 0; });
 }
 
 #if defined(__x86_64__)
 namespace {
 
-extern "C" [[gnu::used]] long ashlar_filter_call(long number, long operation, long flags,
-                                                 long filter) noexcept {
+extern "C" [[gnu::used]] long ashlar_filter_call(long number, unsigned operation, unsigned flags,
+                                                 void* filter) noexcept {
+  const auto call = [=] { return ashlar_next_syscall(number, operation, flags, filter); };
   const bool is_strict = operation == SECCOMP_SET_MODE_STRICT;
-  if (is_strict || (operation == SECCOMP_SET_MODE_FILTER && filter != 0))
-    return enter_sandbox(is_strict, "syscall", number, operation, flags, filter);
-  return call_next("syscall", number, operation, flags, filter);
+  const bool is_filter = operation == SECCOMP_SET_MODE_FILTER && filter != nullptr;
+  if (!is_strict && !is_filter) return call();
+  const bool gives_descriptor = is_filter && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0;
+  return enter_sandbox(is_strict, call,
+                       [=](long r) { return r == 0 || (r > 0 && gives_descriptor); });
 }
 extern "C" [[gnu::used]] long ashlar_failed_call(long result) noexcept {
   errno = static_cast<int>(-result);
@@ -62,17 +87,8 @@ extern "C" [[gnu::used]] long ashlar_failed_call(long result) noexcept {
 
 }  // namespace
 
-/// Where other calls go, once this is known: the C library's function, or that of another preloaded
-/// library, as one that changes what clocks tell.
-extern "C" {
-[[gnu::visibility("hidden")]] extern constinit void* ashlar_next_syscall;
-constinit void* ashlar_next_syscall = nullptr;
-}
-[[gnu::constructor(101)]] static void find_next_syscall() noexcept {
-  ashlar_next_syscall = ::dlsym(RTLD_NEXT, "syscall");
-}
-
-// It needs no stack: a child that shares its parent's returns from here, too.
+// It needs no stack: a child that shares its parent's returns from here, too. Before the
+// constructor it makes each call itself.
 __asm__(R"(
   .section .text.syscall, "ax", @progbits
   .globl syscall
@@ -80,11 +96,13 @@ __asm__(R"(
 syscall:
   .cfi_startproc
   endbr64
-  cmpq $317, %rdi  # SYS_seccomp
-  je ashlar_filter_call
   movq ashlar_next_syscall(%rip), %rax
   testq %rax, %rax
-  jnz 1f
+  jz 1f
+  cmpq $317, %rdi  # SYS_seccomp
+  je ashlar_filter_call
+  jmpq *%rax
+1:
   movq %rdi, %rax
   movq %rsi, %rdi
   movq %rdx, %rsi
@@ -97,8 +115,6 @@ syscall:
   cmpq $-4096, %rax
   ja ashlar_failed_call
   ret
-1:
-  jmpq *%rax
   .cfi_endproc
   .size syscall, . - syscall
   .text

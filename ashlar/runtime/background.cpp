@@ -37,7 +37,7 @@ constexpr std::int64_t nap_ms_min = 10;
 constexpr unsigned end_ms_max = 5'000;
 
 /// Effects: a whole scan, in steps, each of which takes and leaves the heap's locks.
-reclaim_progress whole_look(bool at_once, const std::atomic<bool>& must_end) noexcept {
+reclaim_progress whole_scan(bool at_once, const std::atomic<bool>& must_end) noexcept {
   reclaim_progress progress;
   progress.at_once = at_once;
   while (!must_end.load(std::memory_order_relaxed) && reclaim_step(progress)) {
@@ -143,7 +143,7 @@ void background::work() noexcept {
     if (interval_ms >= 0) {
       if (!is_short && now_ms - looked_ms < static_cast<std::uint64_t>(interval_ms)) continue;
       looked_ms = now_ms;
-      const reclaim_progress seen = whole_look(is_short, must_end_);
+      const reclaim_progress seen = whole_scan(is_short, must_end_);
       scans = seen.bytes != 0 ? 0 : scans + 1;
       passes = seen.bytes != 0 ? 0 : passes + (seen.saw_last_slab ? 1u : 0u);
       if (scans < scans_before_sleep || passes < passes_before_sleep) continue;

@@ -257,9 +257,12 @@ void end_at_limit(std::size_t size, const char* call, const ashlar_stats& now, c
                   detail::full_check* checks) noexcept {
   line_writer<2048> more;
   const bool is_budget = checks != nullptr;
-  more << (is_budget ? "budget " : "limit ") << now.total.limit_bytes
-       << (is_budget ? "" : " (ASHLAR_LIMIT)") << ", committed " << now.total.committed_bytes
-       << ", in use " << now.total.bytes_in_use;
+  if (now.total.limit_bytes == 0)  // no budget
+    more << "its source has no more";
+  else
+    more << (is_budget ? "budget " : "limit ") << now.total.limit_bytes
+         << (is_budget ? "" : " (ASHLAR_LIMIT)");
+  more << ", committed " << now.total.committed_bytes << ", in use " << now.total.bytes_in_use;
   append_holders(more, now, checks);
   more.end_text();
   detail::end_in_fault({.kind = fault_kind::exhausted, .call = call, .pool = pool, .needed = size},

@@ -1,5 +1,6 @@
 // A process closes itself into a sandbox that ends it for calls which the C library's malloc does not make: its author
 // allowed what a trace of its calls shows. It uses the heap, and ends.
+// The statistics of one that was asked for them are whole.
 // Editions: default full hardened
 #include "sandbox.h"
 
@@ -30,8 +31,22 @@ static int in_sandbox(int kind) {
   return sandbox_use_blocks(7);
 }
 
+static int has_whole_report(pid_t process) {
+  char name[32];
+  snprintf(name, sizeof name, "sandbox.%d.json", (int)process);
+  FILE* const report = fopen(name, "r");
+  if (report == NULL) return dlsym(RTLD_DEFAULT, "ashlar_limit") == NULL;  // nobody writes one
+  char end[3] = "";
+  const int whole = fgetc(report) == '{' && fseek(report, -2, SEEK_END) == 0 &&
+                    fread(end, 1, 2, report) == 2 && strcmp(end, "}\n") == 0;
+  fclose(report);
+  unlink(name);
+  return whole;
+}
+
 int main(int argc, char** argv) {
   if (argc > 1) return in_sandbox(atoi(argv[1]));
+  setenv("ASHLAR_STATS_FILE", "sandbox.%p.json", 1);
   int lived = 0;
   for (int i = 0; i <= kinds; ++i) {
     for (int anew = 0; anew < 2; ++anew) {
@@ -43,7 +58,7 @@ int main(int argc, char** argv) {
         execl("/proc/self/exe", "sandboxed", text, (char*)0);
         _exit(9);
       }
-      const int well = sandbox_ended_well(c);
+      const int well = sandbox_ended_well(c) && (!anew || has_whole_report(c));
       if (!well) printf("%d%s\n", i, anew ? ", anew" : "");
       lived += well;
     }

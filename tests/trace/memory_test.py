@@ -92,12 +92,11 @@ class Memory(CommandInFolder):
     def test_that_the_program_maps_by_itself_is_by_line(self):
         """With stacks, the lines that mapped it are named. What was given back is not there."""
         memory = self.memory("moved", "")
-        for each in memory["rows"]:
-            if each["name"].startswith("anonymous"):
-                grow, mapped = each["parts"]
-                self.assertTrue(grow["name"].startswith("grow") and mapped["name"].startswith("map"), each)
-                self.near(grow["bytes"], 64 * MIB, MIB)
-                self.near(mapped["bytes"], 16 * MIB, MIB, unseen(memory))
+        each, = (row for row in memory["rows"] if row["name"].startswith("anonymous"))
+        grow, mapped = each["parts"]
+        self.assertTrue(grow["name"].startswith("grow") and mapped["name"].startswith("map"), each)
+        self.near(grow["bytes"], 64 * MIB, MIB)
+        self.near(mapped["bytes"], 16 * MIB, MIB, unseen(memory))
         self.has(memory["remedy"], "in the lines")
         self.says_of("%    grow at held_otherwise.c:")
 

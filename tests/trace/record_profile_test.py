@@ -128,7 +128,7 @@ class RecordProfile(CommandInFolder):
 
         def own_memory_after(quarter):
             """Of the command's memory, what is not shared with the program, in KiB."""
-            self.assertTrue(wait_until(lambda: self.read("out").endswith(f"{quarter}\n") or process.poll() is not None, 500))
+            self.assertTrue(wait_until(lambda: f"{quarter}\n" in self.read("out") or process.poll() is not None, 500))
             return int(re.search(r"RssAnon:\s*(\d+)", read(f"/proc/{process.pid}/status"))[1])
 
         at_first, at_last = own_memory_after(1), own_memory_after(4)

@@ -56,6 +56,16 @@ std::string path_by_environment(const std::string& number) {
   return path;
 }
 
+// Returns: the files whose paths fit a pattern with *.
+std::vector<std::string> files_like(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return paths;
+}
+
 // Returns: the process whose socket has this name; 0: it is another file.
 pid_t process_named(std::string_view name) {
   constexpr std::string_view end = control_protocol::name_end;
@@ -92,13 +102,9 @@ std::vector<process_socket> sockets_in(const std::vector<std::string>& folders, 
       if (pid != 0) found.push_back({pid, each->path().string()});
     }
   }
-  glob_t elsewhere{};
-  if (::glob(path_by_environment("*").c_str(), GLOB_NOSORT, nullptr, &elsewhere) == 0)
-    for (std::size_t i = 0; i < elsewhere.gl_pathc && found.size() < most; ++i) {
-      const fs::path path(elsewhere.gl_pathv[i]);
-      found.push_back({process_named(path.filename().string()), path.string()});
-    }
-  ::globfree(&elsewhere);
+  for (const std::string& path : files_like(path_by_environment("*")))
+    if (found.size() < most)
+      found.push_back({process_named(fs::path(path).filename().string()), path});
   const auto key = [](const process_socket& s) { return std::tie(s.pid, s.path); };
   std::ranges::sort(found, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   // Two of the folders may be one.
@@ -156,10 +162,11 @@ process_socket socket_of(pid_t pid) {
   if (state.starts_with('Z'))
     fail(fmt::format("process {} has ended, and only its exit status is left", pid));
   const uid_t owner = files::require_own_process(pid);
+  // A path without %p may be another process's.
   const std::string elsewhere = path_by_environment(std::to_string(pid));
-  if (elsewhere.find(std::to_string(pid)) != std::string::npos &&
-      ::access(elsewhere.c_str(), F_OK) == 0)
-    return {pid, elsewhere};
+  if (elsewhere != path_by_environment(""))
+    if (const std::vector<std::string> found = files_like(elsewhere); !found.empty())
+      return {pid, found.front()};
   for (const uid_t user : {owner, ::geteuid()})
     for (const std::string& folder : folders_of(user)) {
       const std::string path = path_in(folder, pid);

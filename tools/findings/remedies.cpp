@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 
 namespace ashlar::findings {
 namespace {
@@ -92,6 +94,8 @@ constexpr words_of_language other_words[] = {
 
 // Whether a file asks the C++ library for memory, or has such a function: what strip leaves.
 bool has_operator_new(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return false;
   static constexpr std::string_view name("\0_Znwm\0", 7);  // of 64 bits
   std::ifstream file(path, std::ios::binary);
   std::string part;

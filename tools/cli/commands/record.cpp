@@ -118,8 +118,7 @@ std::vector<std::string> commit(trace_files& files,
                static_cast<double>(written.bytes) / static_cast<double>(result.events));
   }
   if (small != 0)
-    fmt::print(stderr,
-               "ashlar: and {} more process{} with fewer events, each with a trace beside it\n",
+    fmt::print(stderr, "ashlar: and {} more process{}, each with a trace beside it\n",
                format_count(small), small == 1 ? "" : "es");
   std::vector<std::string> paths;
   for (auto& [events, path] : with_events) paths.push_back(path);
