@@ -88,9 +88,9 @@ class hollow_heap {
       mark(i);
     }
   }
-  /// Effects: misses at time `ms`, of a class of their own, each of which does a part of a look if
+  /// Effects: misses at time `ms`, of a class of their own, each of which does a part of a scan if
   /// it is time.
-  void look(std::uint64_t ms) {
+  void scan(std::uint64_t ms) {
     heap.space().set_clock(ms);
     for (int miss = 0; miss < 100; ++miss) deallocate(heap, *own, large_of(heap, 600'000));
   }
@@ -174,12 +174,12 @@ TEST_F(HollowSlabsWithPages, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
   std::uint64_t left = 0;
   const std::size_t full = h->resident();
   for (std::uint64_t t = 1; t <= 6 * delay; t += 10) {
-    h->look(t);
+    h->scan(t);
     if (left == 0 && h->resident() < full / 4) left = t;
   }
   // Looks are half a delay apart; what was stashed is sorted back by the second one.
   EXPECT_GE(left, delay)
-      << "they were not given time: the first look of these was half a delay after the start";
+      << "they were not given time: the first scan of these was half a delay after the start";
   EXPECT_LE(left, 2 * delay + 40);
   h->check();
 }
@@ -202,7 +202,7 @@ TEST_F(HollowSlabsWithPages, ALookGoesInSteps) {
     EXPECT_GT(steps, full / step_bytes_max);
     return scan.bytes;
   };
-  // What the stash held is sorted back by the second look, and leaves at the second one from then
+  // What the stash held is sorted back by the second scan, and leaves at the second one from then
   // on.
   std::size_t returned = 0;
   for (std::uint64_t t = delay; t <= 6 * delay; t += delay / 2 + 1) returned += look_at(t);
@@ -245,13 +245,13 @@ TEST_F(HollowSlabsWithPages, MissesLookUnlessAnotherDoes) {
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
   h->heap.let_misses_reclaim(false);
-  for (std::uint64_t t = 1; t <= 10 * delay; t += 10) h->look(t);
+  for (std::uint64_t t = 1; t <= 10 * delay; t += 10) h->scan(t);
   EXPECT_EQ(h->stats().total.given_back_bytes, 0u);
   h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
-  for (std::uint64_t t = 10 * delay; t <= 20 * delay; t += 10) h->look(t);
+  for (std::uint64_t t = 10 * delay; t <= 20 * delay; t += 10) h->scan(t);
   EXPECT_EQ(h->stats().total.given_back_bytes, 0u) << "a new policy is for whoever looks";
   h->heap.let_misses_reclaim(true);
-  for (std::uint64_t t = 20 * delay; t <= 30 * delay; t += 10) h->look(t);
+  for (std::uint64_t t = 20 * delay; t <= 30 * delay; t += 10) h->scan(t);
   EXPECT_GT(h->stats().total.given_back_bytes, 0u);
 }
 
@@ -277,14 +277,14 @@ TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
   const std::size_t full = h->resident();
   for (std::uint64_t t = delay; t <= 6 * delay; t += delay / 2 + 1) {
     h->keep_one_in(512);
-    h->look(t);
+    h->scan(t);
     h->fill_again();
     EXPECT_EQ(h->resident(), full);
   }
   h->check();
 }
 
-/// A heap in which a miss has begun a look. One block in `n` is kept.
+/// A heap in which a miss has begun a scan. One block in `n` is kept.
 class heap_in_a_look : public hollow_heap {
  public:
   explicit heap_in_a_look(std::size_t n)
@@ -460,7 +460,7 @@ TEST_F(HollowSlabsWithPages, NoneLeavesThatIsToBeKept) {
   h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 64 * mebibyte});
   const std::size_t full = h->resident();
   h->keep_one_in(512);
-  for (std::uint64_t t = delay; t <= 20 * delay; t += delay) h->look(t);
+  for (std::uint64_t t = delay; t <= 20 * delay; t += delay) h->scan(t);
   EXPECT_EQ(h->resident(), full);
   h->heap.seal(true);
   EXPECT_EQ(h->heap.trim(), 0u);
@@ -483,7 +483,7 @@ TEST_F(HollowSlabsWithPages, ARefusedSystemCallKeepsThem) {
   h->heap.audit();
 }
 
-// A look goes on where the last one ended, and begins anew after the last slab.
+// A scan goes on where the last one ended, and begins anew after the last slab.
 TEST_F(HollowSlabsWithPages, ManyAreLookedAtPieceByPiece) {
   const auto h =
       std::make_unique<hollow_heap>(1024, 16 * mebibyte, heap_bounds{.slabs_a_scan = 100});
@@ -494,7 +494,7 @@ TEST_F(HollowSlabsWithPages, ManyAreLookedAtPieceByPiece) {
   const std::size_t full = h->resident();
   std::size_t least = full, first = full;
   for (std::uint64_t t = delay; t <= 12 * delay; t += delay / 2 + 1) {
-    h->look(t);
+    h->scan(t);
     least = std::min(least, h->resident());
     if (first == full) first = least;
   }
@@ -513,7 +513,7 @@ TEST_F(HollowSlabsWithPages, OneIsLookedAtInParts) {
   h->keep_one_in(64);
   const std::size_t full = h->resident();
   const std::uint64_t before = h->heap.space().calls(space_call::purge);
-  for (std::uint64_t t = 1; t <= 100 * delay; t += delay / 2 + 1) h->look(t);
+  for (std::uint64_t t = 1; t <= 100 * delay; t += delay / 2 + 1) h->scan(t);
   const std::size_t gone = full - h->resident();
   EXPECT_GE(gone, full / 4 * 3);
   EXPECT_GT(h->heap.space().calls(space_call::purge) - before, gone / page_size / 2);

@@ -17,7 +17,7 @@ struct clock_at {
   [[nodiscard]] std::uint64_t now_ms() const { return ms; }
 };
 
-/// A heap without blocks, so that a look is at its end at once.
+/// A heap without blocks, so that a scan is at its end at once.
 struct reclaimer_of_a_heap {
   reclaimer_of_a_heap() {
     EXPECT_TRUE(pages.start(standard_classes.bit_words_per_page, centrals::slots(much)));
@@ -85,7 +85,7 @@ TEST_F(Reclaimer, AMissThatComesByForAnotherReasonBeginsNoLook) {
   EXPECT_FALSE(h_->sorts({1, much}, 1));
   EXPECT_TRUE(h_->sorts({1, much}, 1, 1)) << "more than a call may do";
   EXPECT_TRUE(h_->miss(6)) << "it goes on with sorting";
-  EXPECT_FALSE(h_->miss(7)) << "sorting is over, and no look is due";
+  EXPECT_FALSE(h_->miss(7)) << "sorting is over, and no scan is due";
   EXPECT_TRUE(h_->miss(506));
 }
 
