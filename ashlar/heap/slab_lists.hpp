@@ -82,7 +82,8 @@ class slab_lists {
       if (head != nullptr) return head;
     return nullptr;
   }
-  /// Returns: a slab without a block in use, or null. It is no longer waited for.
+  /// Returns: a slab without a block in use, or null. Effects: it is about to leave, so one less
+  /// was always there.
   [[nodiscard]] run* next_to_leave() noexcept {
     if (const std::size_t lowest = empty_lowest(); lowest != 0) empty_lowest_.set(lowest - 1);
     return lists_[empty_list];
