@@ -6,6 +6,8 @@
 #include <cstring>
 #include <iterator>
 
+#include <sys/resource.h>
+
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/dropin/export.hpp>
@@ -97,6 +99,11 @@ void write_files() {
 }  // namespace
 
 void ashlar::os::before_call_filter(bool) noexcept {
+  // A process that closes itself in may have forbidden itself files that are as long as a report:
+  // the system would end it for a write.
+  constexpr rlim_t report_bytes_max = 1 << 20;
+  rlimit most{};
+  if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < report_bytes_max) return;
   if (ashlar::runtime::the_heap.has_started()) write_files();
 }
 void ashlar::os::after_call_filter() noexcept { is_written_early = true; }
