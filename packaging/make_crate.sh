@@ -20,7 +20,7 @@ sed -nE '/^set\((posix|linux|shared|libashlar)_sources/,/\)$/p' ashlar/CMakeList
 while read -r file; do
   mkdir -p "$work/ashlar/cpp/$(dirname "$file")"
   cp "$file" "$work/ashlar/cpp/$file"
-done < <(find ashlar/{core,pool,arena,heap,os,fault,check,runtime,instance,adapt} -name '*.h' -o -name '*.hpp' |
+done < <(find ashlar/{core,pool,arena,pages,heap,os,fault,check,runtime,instance,adapt} -name '*.h' -o -name '*.hpp' |
   grep -v _test; sed 's|^|ashlar/|' "$work/ashlar/sources.txt")
 # --no-verify: tests/packages builds it.
 cargo package --quiet --allow-dirty --no-verify --locked --manifest-path "$work/ashlar/Cargo.toml" \

@@ -18,6 +18,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/pages/address_space.hpp>

@@ -6,7 +6,7 @@ set -euo pipefail
 root=$(cd "$1" && pwd)
 compiler=$2
 lines_max=1300
-seen='^ashlar/(heap/(block_sign|block_tables|class_table|hit_path|run)|instance/(heap|heap_body)|runtime/(hit_path|process_classes))\.hpp$'
+seen='^ashlar/(pages/(block_sign|block_tables|run)|heap/(class_table|hit_path)|instance/(heap|heap_body)|runtime/(hit_path|process_classes))\.hpp$'
 
 behind() { # behind HEADER: our headers that it includes, at any depth, and itself, relative to ROOT
   "$compiler" -std=c++20 -I "$root" -I "$root/ashlar/compat" -MM -x c++ -include "$root/$1" /dev/null |
@@ -18,7 +18,7 @@ status=0
 for header in ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp ashlar/adapt/new_delete.hpp \
   ashlar/adapt/tags.h ashlar/adapt/test_scope.h ashlar/adapt/test_scope.hpp ashlar/compat/*.h; do
   headers=$(behind "$header")
-  inner=$(grep -E '^ashlar/(heap|fault|check|runtime|instance)/' <<<"$headers" | grep -vE "$seen" || true)
+  inner=$(grep -E '^ashlar/(pages|heap|fault|check|runtime|instance)/' <<<"$headers" | grep -vE "$seen" || true)
   if [ -n "$inner" ]; then
     echo "$header: behind it are $(wc -l <<<"$inner") of the heap's own headers, as $(head -n 1 <<<"$inner")"
     status=1

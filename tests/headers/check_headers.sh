@@ -29,7 +29,7 @@ include() { printf -- '-include\n%s\n' "$@"; }
 
 compiler=("$@" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror)
 headers=(ashlar/*.hpp ashlar/*.h ashlar/compat/*.hpp)
-for layer in core pool arena heap os fault check runtime instance adapt dropin; do
+for layer in core pool arena pages heap os fault check runtime instance adapt dropin; do
   for header in "ashlar/$layer"/*.{hpp,h}; do
     [ -e "$header" ] && headers+=("$header")
   done
