@@ -17,10 +17,11 @@ cp -r packaging/rust/. LICENSE "$work/ashlar"
 # Not libashlar's xmalloc: another library of the program may have functions of that name.
 sed -nE '/^set\((posix|linux|shared|libashlar)_sources/,/\)$/p' ashlar/CMakeLists.txt |
   grep -oE '[a-z_]+/[a-z_]+\.cpp' | grep -vE '^adapt/x' >"$work/ashlar/sources.txt"
+mapfile -t rooms < <(sed -nE 's|^(ashlar/[a-z]+):.*|\1|p' cmake/layers.txt | grep -vE '/(dropin|compat)$')
 while read -r file; do
   mkdir -p "$work/ashlar/cpp/$(dirname "$file")"
   cp "$file" "$work/ashlar/cpp/$file"
-done < <(find ashlar/{core,pool,arena,pages,heap,os,fault,check,runtime,instance,adapt} -name '*.h' -o -name '*.hpp' |
+done < <(find "${rooms[@]}" -name '*.h' -o -name '*.hpp' |
   grep -v _test; sed 's|^|ashlar/|' "$work/ashlar/sources.txt")
 # --no-verify: tests/packages builds it.
 cargo package --quiet --allow-dirty --no-verify --locked --manifest-path "$work/ashlar/Cargo.toml" \

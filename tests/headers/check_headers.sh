@@ -29,8 +29,8 @@ include() { printf -- '-include\n%s\n' "$@"; }
 
 compiler=("$@" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror)
 headers=(ashlar/*.hpp ashlar/*.h ashlar/compat/*.hpp)
-for layer in core pool arena pages heap os fault check runtime instance adapt dropin; do
-  for header in "ashlar/$layer"/*.{hpp,h}; do
+for layer in $(sed -nE 's|^(ashlar/[a-z]+):.*|\1|p' cmake/layers.txt | grep -v /compat); do
+  for header in "$layer"/*.{hpp,h}; do
     [ -e "$header" ] && headers+=("$header")
   done
 done
