@@ -346,7 +346,7 @@ class central {
   /// Returns: the bytes. Requires: no lock is held.
   ASHLAR_COLD std::size_t purge_slab(run& slab, page_set leaving) noexcept {
     // No thread takes blocks from a slab that is on no list, so its free pages stay free.
-    const page_set gone = kind_.pages->purge_pages(slab, leaving);
+    const page_set gone = kind_.pages->supply().purge_pages(slab, leaving);
     side_type& s = sides_[slab.side];
     const std::lock_guard guard(s.mutex);
     s.slabs.end_purge(slab, kind_, gone);

@@ -314,7 +314,7 @@ TEST(Central, SettlingLetsEmptySlabsLeave) {
   EXPECT_EQ(f.one.counts().made, 0u);
   EXPECT_EQ(f.one.counts().made_peak, made);
   EXPECT_EQ(f.one.counts().held_peak, blocks.size());
-  f.heap->purge_all();
+  f.heap->supply().purge_all();
   EXPECT_EQ(f.heap->stats().committed_bytes, 0u);
   EXPECT_EQ(f.take(10).size(), 10u);
 }
@@ -374,9 +374,9 @@ TEST_F(CentralWithPages, EmptySlabsRestForTheirSideUntilOthersNeedThem) {
   EXPECT_EQ(f.one.empty_slabs(), 2u) << "the third left";
   f.audit(0);
   // Those of the other side serve before the heap grows, and are slabs of this side then.
-  const std::size_t committed = f.heap->committed_bytes();
+  const std::size_t committed = f.heap->supply().committed_bytes();
   const std::vector<void*> yours = three(1);
-  EXPECT_EQ(f.heap->committed_bytes(), committed);
+  EXPECT_EQ(f.heap->supply().committed_bytes(), committed);
   EXPECT_EQ(f.slab_of(yours[0])->side, 1u);
   EXPECT_EQ(f.one.empty_slabs(), 0u);
   f.give(yours, 1);

@@ -81,9 +81,9 @@ struct heap_layout {
     image.of_heap = {
         .started = ASHLAR_PART(Heap, started_),
         .name = ASHLAR_PART(Heap, pages_.name_),
-        .range_count = ASHLAR_PART(Heap, pages_.runs_.ranges_.count_),
-        .first_range = ASHLAR_PART(Heap, pages_.runs_.ranges_.first_),
-        .later_ranges = ASHLAR_PART(Heap, pages_.runs_.ranges_.later_),
+        .range_count = ASHLAR_PART(Heap, pages_.large_.supply_.runs_.ranges_.count_),
+        .first_range = ASHLAR_PART(Heap, pages_.large_.supply_.runs_.ranges_.first_),
+        .later_ranges = ASHLAR_PART(Heap, pages_.large_.supply_.runs_.ranges_.later_),
         .key_secret = ASHLAR_PART(Heap, pages_.keys_.secret_),
         .keys_in_use = ASHLAR_PART(Heap, pages_.keys_.in_use_),
         .centrals = ASHLAR_PART(Heap, centrals_.centrals_),

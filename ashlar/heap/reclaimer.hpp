@@ -83,13 +83,13 @@ class reclaimer {
   /// `held` are the bytes that callers and caches have. All are the heap's own, and outlive this.
   constexpr reclaimer(Centrals& centrals, pages_type& pages, const heap_bounds& bounds,
                       const held_bytes& held) noexcept
-      : centrals_(centrals), pages_(pages), bounds_(bounds), held_(held) {}
+      : centrals_(centrals), pages_(pages), supply_(pages.supply()), bounds_(bounds), held_(held) {}
 
   /// Effects: if it is time, does what is due until `left` is spent. Called by the misses of
   /// `cache` (may be null), with no lock held: a heap that is not used gives nothing back.
   template <class Clock>
   void after_miss(Clock& clock, const void* cache, step_budget& left) noexcept {
-    const std::int64_t delay = pages_.delay_ms();
+    const std::int64_t delay = supply_.delay_ms();
     if (delay < 0) return static_cast<void>(sort_back(left));
     if (const std::uint64_t now = clock.now_ms(); now >= next_ms_.load(relaxed)) [[unlikely]]
       go_on(now, delay, cache, left);
@@ -105,7 +105,7 @@ class reclaimer {
   /// Returns: whether the next calls of the owner of `cache` should be misses: it was the last to
   /// go on with a scan, most memory is idle, and more than when scans last saw to that.
   [[nodiscard]] bool drains(const void* cache) const noexcept {
-    return draining_.load(relaxed) == cache && misses_reclaim() && pages_.delay_ms() >= 0 &&
+    return draining_.load(relaxed) == cache && misses_reclaim() && supply_.delay_ms() >= 0 &&
            !bounds_.freed_blocks_rest;
   }
 
@@ -157,7 +157,7 @@ class reclaimer {
       while (look_at_slabs(all, SIZE_MAX, endless)) {
       }
     }
-    return all.bytes + pages_.purge_all();
+    return all.bytes + supply_.purge_all();
   }
 
   /// Effects: the next step of a scan: a class's stashes are sorted back, or some runs go back,
@@ -172,7 +172,7 @@ class reclaimer {
   /// Effects: misses scan next at `ms`; at `never` not at all, since another thread does.
   void let_misses_reclaim(std::uint64_t ms) noexcept {
     due_ms_.store(ms, relaxed);
-    stepped_pages_.store(pages_.grown_pages(), relaxed);
+    stepped_pages_.store(supply_.grown_pages(), relaxed);
     next_ms_.store(ms, relaxed);
   }
   /// Effects: the next miss scans, unless another thread does: there is a new delay.
@@ -264,7 +264,7 @@ class reclaimer {
   /// Effects: if more is idle than held, and more than before, caches drain for the next rounds.
   /// Pages that have left count as idle, too: so what is idle all the time is dealt with once.
   void note_idle() noexcept {
-    const std::size_t committed = pages_.committed_bytes(), held = held_.now();
+    const std::size_t committed = supply_.committed_bytes(), held = held_.now();
     const std::size_t idle = committed - std::min(committed, held);
     idle_before_ = std::min(idle_before_, idle);
     if (idle <= held || idle < idle_before_ + idle_before_ / idle_before_share + idle_bytes_min)
@@ -291,11 +291,11 @@ class reclaimer {
       ++scan.next_class;
       return true;
     }
-    if (scan.next_bin != pages_type::dirty_bins_end) {
-      scan.bytes += pages_.purge_aged(scan.next_bin, scan.at_once, left);
+    if (scan.next_bin != pages_type::supply_type::dirty_bins_end) {
+      scan.bytes += supply_.purge_aged(scan.next_bin, scan.at_once, left);
       return true;
     }
-    if (pages_.is_sealed() || !pages_.has_more_than_kept()) {
+    if (supply_.is_sealed() || !supply_.has_more_than_kept()) {
       scan.saw_last_slab = true;
       return false;
     }
@@ -305,7 +305,7 @@ class reclaimer {
   /// Effects: gives back free pages of the next slabs, until `scan` has seen `most` or the last
   /// one, or `left` is spent. Returns: whether there is more to do.
   bool look_at_slabs(reclaim_progress& scan, std::size_t most, step_budget& left) noexcept {
-    while (scan.slabs < most && !pages_.is_sealed()) {
+    while (scan.slabs < most && !supply_.is_sealed()) {
       if (!left.is_left()) return true;
       const slab_place place = next_slab(left);
       if (place.is_end()) {
@@ -403,14 +403,14 @@ class reclaimer {
   // ---- growth: all but the first require that the lock is held --------------------------------
 
   [[nodiscard]] bool has_grown_a_step() const noexcept {
-    return pages_.grown_pages() >= stepped_pages_.load(relaxed) + growth_step;
+    return supply_.grown_pages() >= stepped_pages_.load(relaxed) + growth_step;
   }
 
   /// Effects: goes on with what growth has begun, or begins it, until `left` is spent. Returns:
   /// whether there is more to do.
   bool give_back_for_growth(step_budget& left) noexcept {
-    if (pages_.is_sealed()) {
-      stepped_pages_.store(pages_.grown_pages(), relaxed);
+    if (supply_.is_sealed()) {
+      stepped_pages_.store(supply_.grown_pages(), relaxed);
       return false;
     }
     if (next_summed_ == 0 && has_grown_a_step()) {
@@ -438,13 +438,13 @@ class reclaimer {
                    taken <= of_class.idle / taken_share_of_idle;
     }
     next_summed_ = 0;
-    const std::size_t now = pages_.grown_pages();
+    const std::size_t now = supply_.grown_pages();
     const std::size_t grown = now - std::min(now, stepped_pages_.exchange(now, relaxed));
-    const std::size_t committed = pages_.committed_bytes();
+    const std::size_t committed = supply_.committed_bytes();
     const std::size_t resident = committed - std::min(committed, absent_);
     const bool is_peak = resident >= resident_peak_;
     resident_peak_ = std::max(resident_peak_, resident);
-    if (!is_peak || idle_ < held_.now() / idle_share || !pages_.has_more_than_kept()) return;
+    if (!is_peak || idle_ < held_.now() / idle_share || !supply_.has_more_than_kept()) return;
     paid_ += grown;
     leaving_ += grown * leaving_each;
     rounds_ = 0;
@@ -473,6 +473,7 @@ class reclaimer {
 
   Centrals& centrals_;
   pages_type& pages_;
+  typename pages_type::supply_type& supply_;
   const heap_bounds& bounds_;
   const held_bytes& held_;
   typename ranked<Mutex, lock_rank::slabs>::type mutex_;  ///< one thread at a time looks into slabs

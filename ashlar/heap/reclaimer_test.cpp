@@ -23,7 +23,7 @@ struct reclaimer_of_a_heap {
     EXPECT_TRUE(pages.start(standard_classes.bit_words_per_page, centrals::slots(much)));
     set_delay(1000);
   }
-  void set_delay(std::int64_t ms) { pages.set_policy({.delay_ms = ms, .keep_bytes = 0}); }
+  void set_delay(std::int64_t ms) { pages.supply().set_policy({.delay_ms = ms, .keep_bytes = 0}); }
   /// Returns: whether a miss at time `ms` looked, which may do so much.
   bool miss(std::uint64_t ms, std::size_t instructions = 1'000'000) {
     step_budget left(instructions);

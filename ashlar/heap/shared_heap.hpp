@@ -69,14 +69,14 @@ class shared_heap {
   /// With `always` keys leave with the blocks that have them: so all free memory is zero, if
   /// callers clear all others that they free.
   void close_freed(closing which) noexcept {
-    pages_.close_freed(which);
+    pages_.large().close_freed(which);
     pages_.keys().clear_in_slabs(which == closing::always);
     bounds_.freed_blocks_rest = which == closing::always;
   }
 
   /// As those of large_blocks, of which each block's owner may note something.
-  [[nodiscard]] auto find_large(const void* block) noexcept { return pages_.find_large(block); }
-  void note(const void* block, std::uint64_t what) noexcept { pages_.note(block, what); }
+  [[nodiscard]] auto find_large(const void* block) noexcept { return pages_.large().find(block); }
+  void note(const void* block, std::uint64_t what) noexcept { pages_.large().note(block, what); }
 
   /// Returns: the bytes a caller may use of `block`, not null; 0 after a fault: it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
@@ -94,14 +94,14 @@ class shared_heap {
       if (!expect_in_use(block, c, call)) return not_ours;
       return interface_hits<classes>::serves_well(c, size) ? classes::block_size(c) : 0;
     }
-    run* r = pages_.large_at(block);
+    run* r = pages_.large().at(block);
     if (r == nullptr) {
       fail(block, call);
       return not_ours;
     }
     if (size <= shared_slab_block_max || size > PTRDIFF_MAX) return 0;
     const std::size_t before = r->pages, pages = divide_up(size, page_size);
-    if (!pages_.resize_large(r, pages)) return 0;
+    if (!pages_.large().resize(r, pages)) return 0;
     held_.note_large(before, r->pages);
     return std::size_t{r->pages} << page_shift;
   }
@@ -110,29 +110,29 @@ class shared_heap {
   /// by remapping its pages, or by copying. Requires: `block` is a live large block. Returns: the
   /// new block, null if this could not be done so, or is not needed.
   [[nodiscard]] void* move_large(void* block, std::size_t size) noexcept {
-    run* from = pages_.large_at(block);
+    run* from = pages_.large().at(block);
     if (from == nullptr || size > PTRDIFF_MAX) return nullptr;
     const std::size_t pages = divide_up(size, page_size);
     const std::size_t before = from->pages;
     if (pages < before) return nullptr;
     step_budget left = budget_of_call();
     if (before >= remap_pages_min) {
-      if (run* to = pages_.move_large(from, pages); to != nullptr) {
+      if (run* to = pages_.large().move(from, pages); to != nullptr) {
         held_.note_large(before, pages);
         maintain(left);
         return pages_.address_of(*to);
       }
     }
-    run* to = pages_.new_large_to_grow(pages, growth::refused);
+    run* to = pages_.large().make_to_grow(pages, growth::refused);
     if (to == nullptr) {
       reclaimer_.before_growth(no_cache{}, pages, left);
-      to = pages_.new_large_to_grow(pages, growth::allowed);
+      to = pages_.large().make_to_grow(pages, growth::allowed);
     }
     if (to == nullptr) return nullptr;
     held_.note_large(0, pages);
     void* const moved = pages_.address_of(*to);
     std::memcpy(moved, block, before << page_shift);
-    static_cast<void>(pages_.delete_outgrown(block));
+    static_cast<void>(pages_.large().remove_outgrown(block));
     held_.note_large(before, 0);
     maintain(left);
     return moved;
@@ -189,32 +189,33 @@ class shared_heap {
   /// Effects: from now on the heap keeps to `bounds`. Requires: called before anything else.
   void set_bounds(const heap_bounds& bounds) noexcept {
     bounds_ = bounds;
-    pages_.set_pages_max(bounds.budget_bytes >> page_shift);
+    pages_.supply().set_pages_max(bounds.budget_bytes >> page_shift);
   }
 
   /// Effects: from now on committed_bytes() do not become more than `bytes`: where growth would, a
   /// request gets null, after all that is free has been used or given back. They cross at
   /// `soft_percent` of it. What the heap has already it keeps.
   void set_limit(std::size_t bytes, unsigned soft_percent) noexcept {
-    pages_.set_pages_max(bytes >> page_shift, soft_percent);
+    pages_.supply().set_pages_max(bytes >> page_shift, soft_percent);
     caches_bytes_.store(std::min(bounds_.caches_total(space_.processors()), bytes / 8),
                         std::memory_order_relaxed);
   }
   /// As page_supply's.
-  [[nodiscard]] bool has_crossed() const noexcept { return pages_.has_crossed(); }
-  [[nodiscard]] bool take_crossing() noexcept { return pages_.take_crossing(); }
-  [[nodiscard]] std::size_t bytes_above() noexcept { return pages_.bytes_above(); }
+  [[nodiscard]] bool has_crossed() const noexcept { return pages_.supply().has_crossed(); }
+  [[nodiscard]] bool take_crossing() noexcept { return pages_.supply().take_crossing(); }
+  [[nodiscard]] std::size_t bytes_above() noexcept { return pages_.supply().bytes_above(); }
   /// Returns: whether the limit is why a request for `size` gets null. Requires: started.
   [[nodiscard]] bool is_beyond_limit(std::size_t size) noexcept {
     const class_index c = classes::class_for(size, 1);
     return size <= PTRDIFF_MAX &&
-           pages_.is_beyond_max(c != 0 ? classes::shape(c).pages : divide_up(size, page_size));
+           pages_.supply().is_beyond_max(c != 0 ? classes::shape(c).pages
+                                                : divide_up(size, page_size));
   }
   void note_refusal() noexcept { refusals_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Effects: gives back free runs whatever their age, as far as the purge policy lets them go.
   /// Returns: the bytes. O(free runs).
-  std::size_t purge() noexcept { return pages_.purge_aged(true); }
+  std::size_t purge() noexcept { return pages_.supply().purge_aged(true); }
 
   /// As page_heap::close_behind_slabs.
   void close_behind_slabs(std::size_t most) noexcept { pages_.close_behind_slabs(most); }
@@ -229,12 +230,12 @@ class shared_heap {
 
   /// Effects: from now on free pages go back as `policy` says.
   void set_purge_policy(const detail::purge_policy& policy) noexcept {
-    pages_.set_policy(policy);
+    pages_.supply().set_policy(policy);
     reclaimer_.forget_time();
   }
   /// Returns: milliseconds between two scans; negative when free pages never go back.
   [[nodiscard]] std::int64_t reclaim_interval_ms() const noexcept {
-    return detail::reclaim_interval_ms(pages_.delay_ms());
+    return detail::reclaim_interval_ms(pages_.supply().delay_ms());
   }
 
   /// Effects: the next step of a scan: one class's stash is sorted back, or some runs are given
@@ -252,7 +253,9 @@ class shared_heap {
   }
 
   /// As page_supply::committed_bytes.
-  [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
+  [[nodiscard]] std::size_t committed_bytes() const noexcept {
+    return pages_.supply().committed_bytes();
+  }
   /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in
   /// slabs and stashes, also where a slab's pages have left it. At some recent moment; takes no
   /// lock.
@@ -262,7 +265,9 @@ class shared_heap {
     return committed - std::min(committed, held);
   }
 
-  [[nodiscard]] detail::purge_policy purge_policy() const noexcept { return pages_.policy(); }
+  [[nodiscard]] detail::purge_policy purge_policy() const noexcept {
+    return pages_.supply().policy();
+  }
 
   /// Effects: checks the invariants of every structure; ends in a fault if one does not hold.
   /// Requires: no other thread is inside the heap. O(pages + blocks / 64).
@@ -341,26 +346,26 @@ class shared_heap {
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX || !start()) return nullptr;
     const std::size_t pages = std::max<std::size_t>(divide_up(size, page_size), 1);
     const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
-    run* r = pages_.new_large(pages, align_pages, growth::refused);
+    run* r = pages_.large().make(pages, align_pages, growth::refused);
     if (r == nullptr) {
       step_budget left = budget_of_call();
       reclaimer_.before_growth(no_cache{}, pages, left);  // a cache's few pages would not help
-      r = pages_.new_large(pages, align_pages, growth::allowed);
+      r = pages_.large().make(pages, align_pages, growth::allowed);
       if (r == nullptr) {
         reclaimer_.sort_all(cached);
-        r = pages_.new_large(pages, align_pages, growth::allowed);
+        r = pages_.large().make(pages, align_pages, growth::allowed);
       }
       if (r == nullptr) return nullptr;
       reclaimer_.after_growth();
     }
     held_.note_large(0, r->pages);
-    zeroed = to_be_zero ? pages_.try_clear(*r) : r->zero;
+    zeroed = to_be_zero ? pages_.large().try_clear(*r) : r->zero;
     return pages_.address_of(*r);
   }
 
   /// Effects: takes back a large block. A fault naming `call` when none starts at `block`.
   void deallocate_large(void* block, const char* call) noexcept {
-    const std::size_t bytes = pages_.delete_large(block);
+    const std::size_t bytes = pages_.large().remove(block);
     if (bytes == 0) return fail(block, call);
     held_.note_large(bytes >> page_shift, 0);
     step_budget left = budget_of_call();
@@ -433,7 +438,7 @@ class shared_heap {
   [[nodiscard]] found_block find(const void* block) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0)
       return {classes::block_size(c), c};
-    const run* r = pages_.large_at(block);
+    const run* r = pages_.large().at(block);
     return {r == nullptr ? 0 : std::size_t{r->pages} << page_shift, 0};
   }
 
@@ -442,10 +447,10 @@ class shared_heap {
     start_mutex_.lock();
     reclaimer_.lock();
     centrals_.lock();
-    pages_.lock_all();
+    pages_.supply().lock_all();
   }
   void unlock() noexcept {
-    pages_.unlock_all();
+    pages_.supply().unlock_all();
     centrals_.unlock();
     reclaimer_.unlock();
     start_mutex_.unlock();

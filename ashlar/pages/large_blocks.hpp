@@ -55,18 +55,25 @@ enum class closing : std::uint8_t {
 };
 
 template <address_space Space, class Mutex>
-class large_blocks : public page_supply<Space, Mutex> {
-  using supply = page_supply<Space, Mutex>;
-
+class large_blocks {
  public:
+  using supply_type = page_supply<Space, Mutex>;
+
+  explicit constexpr large_blocks(sealable<Space>& space) noexcept : supply_(space) {}
+  large_blocks(const large_blocks&) = delete;
+  large_blocks& operator=(const large_blocks&) = delete;
+
+  [[nodiscard]] constexpr supply_type& supply() noexcept { return supply_; }
+  [[nodiscard]] const supply_type& supply() const noexcept { return supply_; }
+
   /// Effects: from now on new blocks' pages are closed as `which` says.
   void close_freed(closing which) noexcept {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(supply_.mutex());
     closing_ = which;
-    space_.prefer_guards(which == closing::always);
-    this->let_closed_wait(which == closing::always  ? closed_wait_max
-                          : which == closing::first ? first_pages_max
-                                                    : 0);
+    space().prefer_guards(which == closing::always);
+    supply_.let_closed_wait(which == closing::always  ? closed_wait_max
+                            : which == closing::first ? first_pages_max
+                                                      : 0);
   }
 
   /// A large block, or none: 0 bytes.
@@ -74,69 +81,68 @@ class large_blocks : public page_supply<Space, Mutex> {
     std::size_t bytes = 0;
     std::uint64_t note = 0;  ///< the last one that was made of it; at first 0
   };
-  [[nodiscard]] large_place find_large(const void* address) noexcept {
-    const std::lock_guard guard(mutex_);
-    const run* const r = large_at_locked(address);
+  [[nodiscard]] large_place find(const void* address) noexcept {
+    const std::lock_guard guard(supply_.mutex());
+    const run* const r = at_locked(address);
     return r == nullptr ? large_place{} : large_place{std::size_t{r->pages} << page_shift, r->note};
   }
   /// Effects: the large block at `address`, if one starts there, has this note.
   void note(const void* address, std::uint64_t what) noexcept {
-    const std::lock_guard guard(mutex_);
-    if (run* const r = large_at_locked(address); r != nullptr) r->note = what;
+    const std::lock_guard guard(supply_.mutex());
+    if (run* const r = at_locked(address); r != nullptr) r->note = what;
   }
 
   /// Returns: the large block that starts at `address`, null if none does.
-  [[nodiscard]] run* large_at(const void* address) noexcept {
-    const std::lock_guard guard(mutex_);
-    return large_at_locked(address);
+  [[nodiscard]] run* at(const void* address) noexcept {
+    const std::lock_guard guard(supply_.mutex());
+    return at_locked(address);
   }
 
   /// Returns: a run of `pages` whose address is a multiple of `align_pages` pages, or null.
   /// Requires: pages > 0; align_pages is a power of two.
-  [[nodiscard]] run* new_large(std::size_t pages, std::size_t align_pages, growth g) noexcept {
-    const std::lock_guard guard(mutex_);
+  [[nodiscard]] run* make(std::size_t pages, std::size_t align_pages, growth g) noexcept {
+    const std::lock_guard guard(supply_.mutex());
     if (pages < UINT32_MAX && may_fence())
-      if (run* const r = take(pages + 1, align_pages, g); r != nullptr && try_fence(r)) return r;
-    return made_large(take(pages, align_pages, g));
+      if (run* const r = supply_.take(pages + 1, align_pages, g); r != nullptr && try_fence(r))
+        return r;
+    return made_large(supply_.take(pages, align_pages, g));
   }
 
   /// Effects: gives the pages of a long block back to the system, unless they are zero. Returns:
   /// whether they are zero now. Requires: nobody has the block yet.
   [[nodiscard]] bool try_clear(const run& r) noexcept {
     return r.zero || (r.pages >= purged_to_clear_pages_min &&
-                      space_.purge(runs_.address_of(r), std::size_t{r.pages} << page_shift));
+                      space().purge(runs().address_of(r), std::size_t{r.pages} << page_shift));
   }
 
-  /// Returns: as `new_large`, a place for a block that has to move because it grows: there is
+  /// Returns: as `make`, a place for a block that has to move because it grows: there is
   /// headroom to grow again behind it, unless addresses are short.
-  [[nodiscard]] run* new_large_to_grow(std::size_t pages, growth g) noexcept {
-    const std::lock_guard guard(mutex_);
+  [[nodiscard]] run* make_to_grow(std::size_t pages, growth g) noexcept {
+    const std::lock_guard guard(supply_.mutex());
     if (pages > UINT32_MAX) return nullptr;
     // The pages are about to be written, and dirty ones are in memory. What is left behind them is
     // not kept for the block, but others take it last.
-    run* r = runs_.take_dirty(pages + headroom_for(pages));
-    if (r == nullptr) r = runs_.take_dirty(pages + headroom_for(pages) / 4);
-    if (r != nullptr) return made_large(count_used(runs_.carve(r, pages, 1)));
+    run* r = runs().take_dirty(pages + headroom_for(pages));
+    if (r == nullptr) r = runs().take_dirty(pages + headroom_for(pages) / 4);
+    if (r != nullptr) return made_large(supply_.count_used(runs().carve(r, pages, 1)));
     // Clean pages would cost page faults; a sealed heap prefers what is in memory, headroom or not.
-    if (space_.is_sealed() || !within_max(pages)) return nullptr;
-    return made_large(count_used(take_with_headroom(pages, g)));
+    if (space().is_sealed() || !supply_.within_max(pages)) return nullptr;
+    return made_large(supply_.count_used(take_with_headroom(pages, g)));
   }
 
   /// Effects: takes back the large block that starts at `address`. Returns: its bytes, or 0 when no
   /// large block starts there, and then changes nothing.
-  [[nodiscard]] std::size_t delete_large(void* address) noexcept {
-    return delete_large(address, kept_split_pages_max);
+  [[nodiscard]] std::size_t remove(void* address) noexcept {
+    return remove(address, kept_split_pages_max);
   }
-  /// Effects: as `delete_large`, for a block that was copied because it could not grow. The next
+  /// Effects: as `remove`, for a block that was copied because it could not grow. The next
   /// block there could not grow either, so a place whose mapping is split is given back at once.
-  [[nodiscard]] std::size_t delete_outgrown(void* address) noexcept {
-    return delete_large(address, 0);
-  }
+  [[nodiscard]] std::size_t remove_outgrown(void* address) noexcept { return remove(address, 0); }
 
   /// Effects: makes a large block `pages` long where it stands. Returns: false if it cannot grow
   /// there; shrinking always works unless no record can be had for the rest.
-  [[nodiscard]] bool resize_large(run* r, std::size_t pages) noexcept {
-    const std::lock_guard guard(mutex_);
+  [[nodiscard]] bool resize(run* r, std::size_t pages) noexcept {
+    const std::lock_guard guard(supply_.mutex());
     const std::size_t before = r->pages;
     const bool done = pages <= before ? shrink(r, pages) : grow(r, pages - before);
     if (done) {
@@ -149,28 +155,28 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// Effects: the large block `from` becomes one of `pages` pages, with headroom to grow behind it,
   /// by remapping. Only what it grows by counts as more memory. Returns: the new run, and `from` is
   /// gone; or null, and `from` is as it was. Requires: pages >= from->pages.
-  [[nodiscard]] run* move_large(run* from, std::size_t pages) noexcept {
+  [[nodiscard]] run* move(run* from, std::size_t pages) noexcept {
     const std::size_t extra = pages - from->pages;
-    const std::lock_guard guard(mutex_);
-    if (space_.is_sealed() || !runs_.is_movable(*from) || pages > UINT32_MAX) return nullptr;
-    if (!within_max(extra)) {
-      const unlock_guard open(mutex_);
-      this->purge_all();
+    const std::lock_guard guard(supply_.mutex());
+    if (space().is_sealed() || !runs().is_movable(*from) || pages > UINT32_MAX) return nullptr;
+    if (!supply_.within_max(extra)) {
+      const unlock_guard open(supply_.mutex());
+      supply_.purge_all();
     }
-    if (!within_max(extra)) return nullptr;
+    if (!supply_.within_max(extra)) return nullptr;
     run* to = take_with_headroom(pages, growth::allowed);
     if (to == nullptr) return nullptr;
-    runs_.set_kind(to, run_kind::moving);
-    this->use(extra);
+    runs().set_kind(to, run_kind::moving);
+    supply_.use(extra);
     bool done = false;
     {
-      const unlock_guard open(mutex_);
+      const unlock_guard open(supply_.mutex());
       done = remap(*from, *to);
     }
     if (!done) {
-      this->unuse(extra);
-      runs_.end_headroom(*to);
-      renew(to);
+      supply_.unuse(extra);
+      runs().end_headroom(*to);
+      supply_.renew(to);
       return nullptr;
     }
     to->kind = run_kind::large;
@@ -178,50 +184,46 @@ class large_blocks : public page_supply<Space, Mutex> {
     to->closes = will_close(to->pages);
     to->grown = true;
     to->cut = from->pieces == 0 ? from->pages : 0;
-    runs_.set_pieces(to, from->pieces + 1u);
+    runs().set_pieces(to, from->pieces + 1u);
     ++stats_.large_made;
     ++stats_.large_freed;
     stats_.large_pages -= from->pages;
     count_large_pages(to->pages);
-    runs_.end_headroom(*from);
+    runs().end_headroom(*from);
     from->kind = run_kind::moving;
     // What was left reads as zero and is in no memory.
     if (from->pieces != 0)
-      renew(from);
-    else if (!closes_now(*from) || !this->shut(from))
-      runs_.make_clean(from);
+      supply_.renew(from);
+    else if (!closes_now(*from) || !supply_.shut(from))
+      runs().make_clean(from);
     return to;
   }
 
   /// Returns: pages of addresses that are kept for large blocks to grow into.
   [[nodiscard]] std::size_t headroom_pages() noexcept {
-    const std::lock_guard guard(mutex_);
-    return runs_.headroom_pages();
+    const std::lock_guard guard(supply_.mutex());
+    return runs().headroom_pages();
   }
 
- protected:
-  explicit constexpr large_blocks(sealable<Space>& space) noexcept : supply(space) {}
-
-  using supply::count_used;
-  using supply::give;
-  using supply::heal;
-  using supply::mutex_;
-  using supply::renew;
-  using supply::runs_;
-  using supply::space_;
-  using supply::take;
-  using supply::within_max;
+  // ---- for who holds the lock ------------------------------------------------------------------
 
   /// Returns: whether the page behind a block that is made now is to be closed.
-  [[nodiscard]] bool may_fence() const noexcept {
-    return closing_ == closing::first && fences_left_ != 0 && !space_.is_sealed();
+  [[nodiscard]] bool may_fence() noexcept {
+    return closing_ == closing::first && fences_left_ != 0 && !space().is_sealed();
   }
   /// Another thread may have had the last one since may_fence(): this is one more then.
   void count_fence() noexcept { fences_left_ -= fences_left_ != 0 ? 1u : 0u; }
 
-  large_block_stats stats_;
+  [[nodiscard]] const large_block_stats& stats() const noexcept { return stats_; }
 
  private:
+  [[nodiscard]] run_store<Space>& runs() noexcept { return supply_.runs(); }
+  [[nodiscard]] sealable<Space>& space() noexcept { return supply_.space(); }
+
+  friend struct heap_layout;  // tells where the members are
+
+  supply_type supply_;
+  large_block_stats stats_;
   closing closing_ = closing::never;
   /// The most pages that a freed block had, or one that has a class.
   std::uint32_t freed_pages_max_ = small_size_max >> page_shift;
@@ -243,44 +245,44 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// others.
   static constexpr std::size_t closed_wait_max = (std::size_t{64} << 20) >> page_shift;
   static constexpr std::uint32_t first_pages_max = (std::uint32_t{9} << 20) >> page_shift;
-  [[nodiscard]] run* large_at_locked(const void* address) const noexcept {
-    const page_range* range = runs_.ranges().find(reinterpret_cast<std::uintptr_t>(address));
+  [[nodiscard]] run* at_locked(const void* address) noexcept {
+    const page_range* range = runs().ranges().find(reinterpret_cast<std::uintptr_t>(address));
     if (range == nullptr) return nullptr;
     run* r = range->run_at(range->page_of(reinterpret_cast<std::uintptr_t>(address)));
     const bool starts =
-        r != nullptr && r->kind == run_kind::large && runs_.address_of(*r) == address;
+        r != nullptr && r->kind == run_kind::large && runs().address_of(*r) == address;
     return starts ? r : nullptr;
   }
 
   /// Effects: `r`, which may be null, is a large block from now on. Returns: it.
   [[nodiscard]] run* made_large(run* r) noexcept {
     if (r == nullptr) return nullptr;
-    runs_.set_kind(r, run_kind::large);
+    runs().set_kind(r, run_kind::large);
     r->note = 0;
     r->closes = will_close(r->pages);
-    runs_.keep_rest(*r);
+    runs().keep_rest(*r);
     ++stats_.large_made;
     count_large_pages(r->pages);
     stats_.large_runs_peak = std::max(stats_.large_runs_peak, ++stats_.large_runs);
     return r;
   }
   /// Effects: as above; a run of more pages than that goes back at once if its mapping is split.
-  [[nodiscard]] std::size_t delete_large(void* address, std::size_t split_pages_kept) noexcept {
-    const std::lock_guard guard(mutex_);
-    run* r = large_at_locked(address);
+  [[nodiscard]] std::size_t remove(void* address, std::size_t split_pages_kept) noexcept {
+    const std::lock_guard guard(supply_.mutex());
+    run* r = at_locked(address);
     if (r == nullptr) return 0;
     const std::size_t bytes = std::size_t{r->pages} << page_shift;
     ++stats_.large_freed;
     --stats_.large_runs;
     stats_.large_pages -= r->pages;
-    runs_.end_headroom(*r);
+    runs().end_headroom(*r);
     if (!closed(r)) {
-      if (r->pieces != 0 && r->pages > split_pages_kept && !space_.is_sealed()) {
-        heal(r);
+      if (r->pieces != 0 && r->pages > split_pages_kept && !space().is_sealed()) {
+        supply_.heal(r);
       } else {
         // One page that stays closed would keep the pages on both sides of it apart.
-        if (runs_.is_fenced(*r)) static_cast<void>(grow(r, 1));
-        give(r);
+        if (runs().is_fenced(*r)) static_cast<void>(grow(r, 1));
+        supply_.give(r);
       }
     }
     return bytes;
@@ -289,15 +291,15 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// system refuses. The lock is open meanwhile. Returns: false when no record can be had for that
   /// page; then the run is free.
   [[nodiscard]] bool try_fence(run* r) noexcept {
-    run* const fence = runs_.split(r, r->pages - 1);
+    run* const fence = runs().split(r, r->pages - 1);
     if (fence == nullptr) {
-      give(r);
+      supply_.give(r);
       return false;
     }
     count_fence();
-    runs_.set_kind(fence, run_kind::purging);
+    runs().set_kind(fence, run_kind::purging);
     static_cast<void>(made_large(r));
-    if (!this->close(fence, false)) give(fence);
+    if (!supply_.close(fence, false)) supply_.give(fence);
     return true;
   }
   /// Returns: whether a block of `pages` that is made now is closed when it is freed.
@@ -308,7 +310,7 @@ class large_blocks : public page_supply<Space, Mutex> {
   [[nodiscard]] bool closes_now(const run& r) noexcept {
     if (closing_ != closing::first) return closing_ == closing::always;
     freed_pages_max_ = std::max(freed_pages_max_, r.pages);
-    if (!r.closes || r.pages > first_pages_left_ || !this->gives_back_now()) return false;
+    if (!r.closes || r.pages > first_pages_left_ || !supply_.gives_back_now()) return false;
     first_pages_left_ -= r.pages;
     return true;
   }
@@ -317,17 +319,17 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// all blocks' pages are to go.
   [[nodiscard]] bool closed(run* r) noexcept {
     if (!closes_now(*r)) return false;
-    if (closing_ == closing::first) return this->close(r, true);
-    if (this->close(r, false)) return true;
+    if (closing_ == closing::first) return supply_.close(r, true);
+    if (supply_.close(r, false)) return true;
     // A page in it may be closed, and all are to be zero: a fresh mapping, if the system may be
     // asked.
-    if (!space_.is_sealed()) {
-      heal(r);
+    if (!space().is_sealed()) {
+      supply_.heal(r);
       return true;
     }
     const std::size_t bytes = std::size_t{r->pages} << page_shift;
-    char* const begin = runs_.address_of(*r);
-    if (!space_.reopen(begin, bytes)) {
+    char* const begin = runs().address_of(*r);
+    if (!space().reopen(begin, bytes)) {
       r->kind = run_kind::lost;
       return true;
     }
@@ -344,23 +346,23 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// the way or memory is refused.
   [[nodiscard]] bool grow(run* r, std::size_t extra) noexcept {
     if (extra > UINT32_MAX - r->pages) return false;
-    const auto behind = runs_.free_behind(*r, extra);
-    if (!behind.enough || !within_max(extra - behind.dirty)) return false;
-    if (!runs_.extend(r, extra, behind)) return false;
-    this->use(extra);
+    const auto behind = runs().free_behind(*r, extra);
+    if (!behind.enough || !supply_.within_max(extra - behind.dirty)) return false;
+    if (!runs().extend(r, extra, behind)) return false;
+    supply_.use(extra);
     return true;
   }
   [[nodiscard]] bool shrink(run* r, std::size_t pages) noexcept {
     if (pages == r->pages) return true;
-    runs_.end_headroom(*r);
-    run* tail = runs_.split(r, pages);
+    runs().end_headroom(*r);
+    run* tail = runs().split(r, pages);
     if (tail == nullptr) return true;  // it stays as long as it was, which holds as many bytes
-    runs_.range_of(*r).note_ends(*r);
+    runs().range_of(*r).note_ends(*r);
     r->cut = std::min(r->cut, r->pages);
     tail->rest = true;
-    runs_.set_kind(tail, run_kind::purging);
+    runs().set_kind(tail, run_kind::purging);
     tail->closes = r->closes;
-    if (!closed(tail)) give(tail);
+    if (!closed(tail)) supply_.give(tail);
     return true;
   }
 
@@ -375,30 +377,30 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// UINT32_MAX.
   [[nodiscard]] run* take_with_headroom(std::size_t pages, growth g) noexcept {
     const std::size_t headroom = headroom_for(pages);
-    run* r = runs_.take_clean(pages + headroom);
-    if (r == nullptr && !this->closed_wait()) r = runs_.take_closed(pages + headroom);
+    run* r = runs().take_clean(pages + headroom);
+    if (r == nullptr && !supply_.closed_wait()) r = runs().take_closed(pages + headroom);
     if (r == nullptr && g == growth::refused) return nullptr;
-    if (r == nullptr) r = runs_.take_fresh_here(pages + headroom);
-    if (r == nullptr) r = runs_.take_clean(pages);
-    if (r == nullptr) r = runs_.take_closed(pages);
-    if (r == nullptr) r = runs_.take_fresh_here(pages);
-    if (r == nullptr) r = runs_.take_from_headrooms(pages, supply::headrooms_at_once);
-    if (r == nullptr) r = runs_.take_fresh(pages);
+    if (r == nullptr) r = runs().take_fresh_here(pages + headroom);
+    if (r == nullptr) r = runs().take_clean(pages);
+    if (r == nullptr) r = runs().take_closed(pages);
+    if (r == nullptr) r = runs().take_fresh_here(pages);
+    if (r == nullptr) r = runs().take_from_headrooms(pages, supply_type::headrooms_at_once);
+    if (r == nullptr) r = runs().take_fresh(pages);
     if (r == nullptr) return nullptr;
-    r = runs_.carve(r, pages, 1);
-    if (r != nullptr) runs_.keep_headroom(*r, headroom);
+    r = runs().carve(r, pages, 1);
+    if (r != nullptr) runs().keep_headroom(*r, headroom);
     return r;
   }
 
   /// Effects: the pages of `from` are those of `to`. Returns: false when the system refuses; then
   /// `from` is as it was, and `to` must be renewed. Requires: the lock is open; from is movable.
   [[nodiscard]] bool remap(const run& from, const run& to) noexcept {
-    char* const old_place = runs_.address_of(from);
-    char* const new_place = runs_.address_of(to);
+    char* const old_place = runs().address_of(from);
+    char* const new_place = runs().address_of(to);
     const std::size_t bytes = std::size_t{from.pages} << page_shift;
     const std::size_t first = std::size_t{from.pieces == 0 ? from.pages : from.cut} << page_shift;
-    if (!space_.move(old_place, new_place, first)) return false;
-    if (first == bytes || space_.move(old_place + first, new_place + first, bytes - first))
+    if (!space().move(old_place, new_place, first)) return false;
+    if (first == bytes || space().move(old_place + first, new_place + first, bytes - first))
       return true;
     std::memcpy(old_place, new_place, first);
     return false;

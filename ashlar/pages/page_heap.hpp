@@ -6,6 +6,8 @@
 //   page_supply   which pages a request gets, the most there may be, what goes back and when
 //   run_store     the runs themselves: free ones by length, cutting, merging, headroom
 //
+// Each has the next as a member.
+//
 // A closed page, which no access is possible to, ends what runs past the last block of a slab: in a
 // hardened process behind each new slab, up to a limit; else behind the first slabs that are one
 // block long. It is the last page of the slab's run, and of no class.
@@ -35,6 +37,7 @@
 #include <ashlar/pages/heap_keys.hpp>
 #include <ashlar/pages/large_blocks.hpp>
 #include <ashlar/pages/page_range.hpp>
+#include <ashlar/pages/page_supply.hpp>
 #include <ashlar/pages/run.hpp>
 #include <ashlar/pages/run_store.hpp>
 #include <ashlar/pages/sealable.hpp>
@@ -53,13 +56,18 @@ struct page_heap_stats : large_block_stats {
 };
 
 template <address_space Space, class Mutex>
-class page_heap : public large_blocks<Space, Mutex> {
-  using base = large_blocks<Space, Mutex>;
-
+class page_heap {
  public:
-  explicit constexpr page_heap(sealable<Space>& space) noexcept : base(space) {}
+  using large_type = large_blocks<Space, Mutex>;
+  using supply_type = typename large_type::supply_type;
+
+  explicit constexpr page_heap(sealable<Space>& space) noexcept : large_(space) {}
   page_heap(const page_heap&) = delete;
   page_heap& operator=(const page_heap&) = delete;
+
+  [[nodiscard]] constexpr supply_type& supply() noexcept { return large_.supply(); }
+  [[nodiscard]] const supply_type& supply() const noexcept { return large_.supply(); }
+  [[nodiscard]] large_type& large() noexcept { return large_; }
 
   /// Effects: faults call the heap by this name from now on; null: by none. It is not copied.
   void set_name(const char* name) noexcept { name_ = name; }
@@ -69,14 +77,14 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// page. Reserves so many slots for stashes. Returns: false when the system refuses. Requires:
   /// called until it succeeds, before any other function but set_policy and set_name.
   [[nodiscard]] bool start(std::size_t bit_words_per_page, std::size_t slots = 0) noexcept {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(supply().mutex());
     if (slots != 0 && slots_max_ == 0) {
-      void* const addresses = space_.reserve_zeros(slot_bytes(slots));
+      void* const addresses = space().reserve_zeros(slot_bytes(slots));
       if (addresses == nullptr) return false;
       slots_.place(addresses, ground::reserved);
       slots_max_ = slots;
     }
-    if (!runs_.ranges().start(bit_words_per_page)) return false;
+    if (!ranges().start(bit_words_per_page)) return false;
     keys_.place(draw_secret());
     return true;
   }
@@ -84,16 +92,16 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// Effects: gives everything back to the space. Requires: nobody uses the heap any more, nor ever
   /// will.
   void release_all() noexcept {
-    runs_.ranges().release_all();
-    if (slots_max_ != 0) space_.release(slots_.entries(), slot_bytes(slots_max_));
+    ranges().release_all();
+    if (slots_max_ != 0) space().release(slots_.entries(), slot_bytes(slots_max_));
   }
 
   /// Returns: `count` slots for a stash, of those that were reserved; null when memory was refused.
   /// They become memory now, since a system may limit what it promises, or what a process may write
   /// to: few programs use all stashes.
   [[nodiscard]] void** new_slots(std::size_t count) noexcept {
-    const std::lock_guard guard(mutex_);
-    if (!slots_.ensure(space_, slots_used_ + count, slots_max_)) return nullptr;
+    const std::lock_guard guard(supply().mutex());
+    if (!slots_.ensure(space(), slots_used_ + count, slots_max_)) return nullptr;
     return slots_.entries() + std::exchange(slots_used_, slots_used_ + count);
   }
   /// Effects: the first `count` of a stash's slots are in memory. Returns: false when memory was
@@ -101,25 +109,25 @@ class page_heap : public large_blocks<Space, Mutex> {
   [[nodiscard]] bool populate_slots(void** slots, std::size_t count) noexcept {
     const std::uintptr_t begin = align_down(number_of(slots), page_size);
     const std::uintptr_t end = align_up(number_of(slots + count), page_size);
-    return space_.populate(reinterpret_cast<void*>(begin), end - begin);
+    return space().populate(reinterpret_cast<void*>(begin), end - begin);
   }
 
   /// Returns: what a cache needs to find a block's class and mark by itself. Requires: started.
   [[nodiscard]] const block_tables& first_tables() const noexcept {
-    return runs_.ranges().first_tables();
+    return ranges().first_tables();
   }
   /// Returns: the keys of blocks that rest. Requires: started.
   [[nodiscard]] heap_keys& keys() noexcept { return keys_; }
 
   /// Returns: whether there is no other range than the first. No lock: a caller who has a block of
   /// a later range knows of that range.
-  [[nodiscard]] bool has_one_range() const noexcept { return runs_.ranges().count() == 1; }
+  [[nodiscard]] bool has_one_range() const noexcept { return ranges().count() == 1; }
 
   // ---- lookup: address -> class, slab or large block --------------------------------------------
 
   /// Returns: the mark for `address`, which is in a slab whose windows have this length.
   [[nodiscard]] block_mark* mark_at(const void* address, unsigned shift) noexcept {
-    const page_range* range = runs_.ranges().first_if_holds(number_of(address));
+    const page_range* range = ranges().first_if_holds(number_of(address));
     if (range == nullptr) [[unlikely]]
       range = range_of(address);
     return range->tables.mark_at(address, shift);
@@ -128,7 +136,7 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// Returns: the class of the slab that holds `address`, if the first range does; 0 says only "ask
   /// `class_anywhere`". Any value may be passed; no lock.
   [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address) const noexcept {
-    return runs_.ranges().first_tables().class_of(address);
+    return ranges().first_tables().class_of(address);
   }
 
   /// Returns: the class of the slab that holds `address`, in any range; 0 if none does.
@@ -142,7 +150,7 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// Returns: the slab of class `c` that holds `address`, and where it begins; null if none does.
   /// Exact for a block that somebody holds (its slab cannot change then), a guess for others.
   [[nodiscard]] run* slab_of(const void* address, class_index c, char*& begin) noexcept {
-    const page_range* range = runs_.ranges().first_if_holds(number_of(address));
+    const page_range* range = ranges().first_if_holds(number_of(address));
     if (range == nullptr) [[unlikely]]
       range = range_of(address);
     if (range == nullptr || class_in(*range, address) != c) [[unlikely]]
@@ -156,7 +164,9 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// in a slab of the first range.
   [[nodiscard]] bool owns(const void* address) noexcept { return owner_of(address) != nullptr; }
 
-  [[nodiscard]] char* address_of(const run& r) const noexcept { return runs_.address_of(r); }
+  [[nodiscard]] char* address_of(const run& r) const noexcept {
+    return supply().runs().address_of(r);
+  }
 
   // ---- runs -----------------------------------------------------------------------------------
 
@@ -164,7 +174,7 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// have one and the heap is not sealed. Each costs up to two of the mappings that a process may
   /// have.
   void close_behind_slabs(std::size_t most) noexcept {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(supply().mutex());
     closed_max_ = most;
   }
 
@@ -172,16 +182,16 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// ones; null when out of memory, or when it would take growth and that is refused.
   [[nodiscard]] run* new_slab(class_index c, const slab_shape& shape, growth g,
                               std::uint8_t side = 0) noexcept {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(supply().mutex());
     run* r = take_with_tables(shape, g);
     if (r == nullptr && g == growth::allowed) {
       // Free pages that go back may leave room for the tables.
       {
-        const unlock_guard open(mutex_);
-        this->purge_all();
+        const unlock_guard open(supply().mutex());
+        supply().purge_all();
       }
       r = take_with_tables(shape, g);
-      if (r == nullptr && this->make_room()) r = take_with_tables(shape, g);
+      if (r == nullptr && supply().make_room()) r = take_with_tables(shape, g);
     }
     if (r == nullptr) return nullptr;
     std::fill_n(r->free_bits, shape.words, ~std::uint64_t{0});
@@ -193,33 +203,33 @@ class page_heap : public large_blocks<Space, Mutex> {
     r->size_class = c;
     r->side = side;
     r->kind = run_kind::slab;
-    runs_.range_of(*r).note_slab(*r, shape.pages, mark_shift_of(shape.block_size));
+    runs().range_of(*r).note_slab(*r, shape.pages, mark_shift_of(shape.block_size));
     return r;
   }
 
   /// Requires: every block of the slab, which is cut to `shape`, is free.
   void delete_slab(run* r, const slab_shape& shape) noexcept {
-    const std::lock_guard guard(mutex_);
-    page_range& range = runs_.range_of(*r);
+    const std::lock_guard guard(supply().mutex());
+    page_range& range = runs().range_of(*r);
     range.forget_slab(*r);
     range.delete_bits(r->free_bits, shape.words);
     r->size_class = 0;
-    if (r->pages == shape.pages) return give(r);
+    if (r->pages == shape.pages) return supply().give(r);
     --closed_;
-    this->use(1);
-    if (space_.reopen(closed_page_of(*r), page_size)) return give(r);
+    supply().use(1);
+    if (space().reopen(closed_page_of(*r), page_size)) return supply().give(r);
     // The page stays closed, apart. Else a fresh mapping replaces them all, or they are lost.
-    run* const closed = runs_.may_close(*r) ? runs_.split(r, shape.pages) : nullptr;
-    if (closed == nullptr) return heal(r);
-    this->unuse(1);
-    runs_.make_closed(closed);
-    give(r);
+    run* const closed = runs().may_close(*r) ? runs().split(r, shape.pages) : nullptr;
+    if (closed == nullptr) return supply().heal(r);
+    supply().unuse(1);
+    runs().make_closed(closed);
+    supply().give(r);
   }
 
   /// As run_store::next_slab.
   [[nodiscard]] slab_place next_slab(slab_place from, step_budget& left) noexcept {
-    const std::lock_guard guard(mutex_);
-    return runs_.next_slab(from, left);
+    const std::lock_guard guard(supply().mutex());
+    return runs().next_slab(from, left);
   }
   [[nodiscard]] slab_place next_slab(slab_place from) noexcept {
     step_budget all = step_budget::without_end();
@@ -228,25 +238,25 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// Returns: the slab of class `c` and of `side` that begins at `place`, null if there is none.
   /// Requires: the lock of that side is held. The result is valid while that lock is held.
   [[nodiscard]] run* slab_at(slab_place place, class_index c, std::uint8_t side = 0) noexcept {
-    const std::lock_guard guard(mutex_);
-    return runs_.slab_at(place, c, side);
+    const std::lock_guard guard(supply().mutex());
+    return runs().slab_at(place, c, side);
   }
 
   // ---- exact counting -------------------------------------------------------------------------
 
   /// Effects: from now on every block has a slack entry. Returns: false when memory was refused.
   [[nodiscard]] bool keep_slack() noexcept {
-    const std::lock_guard guard(mutex_);
-    return runs_.ranges().keep_slack();
+    const std::lock_guard guard(supply().mutex());
+    return ranges().keep_slack();
   }
 
   /// Effects: calls visit(run, where it begins) for each slab and each large block, with the lock
   /// held, until it returns false. O(runs).
   template <class Visit>
   void for_each_in_use(Visit visit) noexcept {
-    const std::lock_guard guard(mutex_);
-    for (std::uint32_t i = 0; i < runs_.ranges().count(); ++i) {
-      const page_range& range = runs_.ranges()[i];
+    const std::lock_guard guard(supply().mutex());
+    for (std::uint32_t i = 0; i < ranges().count(); ++i) {
+      const page_range& range = ranges()[i];
       for (std::size_t page = 0; page < range.top;) {
         const run* r = range.run_at(page);
         if (r == nullptr) break;
@@ -262,7 +272,7 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// succeeded; no other thread is inside the heap. O(blocks).
   void mark_held(const slab_shape* shapes, std::uint16_t entry) noexcept {
     for_each_in_use([&](const run& r, const char* begin) {
-      const page_range& range = runs_.range_of(r);
+      const page_range& range = runs().range_of(r);
       const std::uintptr_t at = number_of(begin);
       if (r.kind == run_kind::large) {
         range.slack_at(at) = entry;
@@ -291,45 +301,45 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// blocks that are cut from it. The lock is open meanwhile. Returns: false when memory was
   /// refused.
   [[nodiscard]] bool prefault(std::size_t pages) noexcept {
-    const std::lock_guard guard(mutex_);
-    runs_.populate();
-    run* r = take(pages, 1, growth::allowed);
+    const std::lock_guard guard(supply().mutex());
+    runs().populate();
+    run* r = supply().take(pages, 1, growth::allowed);
     if (r == nullptr) return false;
-    runs_.set_kind(r, run_kind::purging);  // nobody's meanwhile, and not free
-    const bool tables = runs_.range_of(*r).prepare_tables(space_, pages);
+    runs().set_kind(r, run_kind::purging);  // nobody's meanwhile, and not free
+    const bool tables = runs().range_of(*r).prepare_tables(space(), pages);
     bool done = false;
     {
-      const unlock_guard open(mutex_);
-      done = tables && space_.populate(address_of(*r), pages << page_shift);
+      const unlock_guard open(supply().mutex());
+      done = tables && space().populate(address_of(*r), pages << page_shift);
     }
-    give(r);
-    if (done) this->keep_at_least(pages << page_shift);
+    supply().give(r);
+    if (done) supply().keep_at_least(pages << page_shift);
     return done;
   }
 
   /// As page_supply::close_some, for a caller without the lock.
   [[nodiscard]] bool close_free(std::size_t pages) noexcept {
-    const std::lock_guard guard(mutex_);
-    return this->close_some(pages);
+    const std::lock_guard guard(supply().mutex());
+    return supply().close_some(pages);
   }
 
   /// Effects: [p, p + bytes), whole pages of a slab, is in memory if the system has it. Others may
   /// use it meanwhile.
   void populate(void* p, std::size_t bytes) noexcept {
-    static_cast<void>(space_.populate(p, bytes));
+    static_cast<void>(space().populate(p, bytes));
   }
 
   // ---- figures --------------------------------------------------------------------------------
 
   [[nodiscard]] page_heap_stats stats() noexcept {
-    const std::lock_guard guard(mutex_);
-    page_heap_stats s{base::stats_};
+    const std::lock_guard guard(supply().mutex());
+    page_heap_stats s{large_.stats()};
     s.closes_refused = closes_refused_;
-    s.reserved_bytes = runs_.ranges().reserved_bytes();
-    s.table_bytes = space_.resident(slots_.entries(), slots_.committed_bytes());
-    for (std::uint32_t i = 0; i < runs_.ranges().count(); ++i)
-      s.table_bytes += runs_.ranges()[i].resident_table_bytes(space_);
-    const typename base::page_counts counts = this->counts();
+    s.reserved_bytes = ranges().reserved_bytes();
+    s.table_bytes = space().resident(slots_.entries(), slots_.committed_bytes());
+    for (std::uint32_t i = 0; i < ranges().count(); ++i)
+      s.table_bytes += ranges()[i].resident_table_bytes(space());
+    const typename supply_type::page_counts counts = supply().counts();
     s.committed_bytes = counts.committed_bytes;
     s.peak_committed_bytes = counts.peak_committed_bytes;
     s.given_back_bytes = counts.given_back_bytes;
@@ -340,34 +350,39 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// Effects: checks the invariant of the whole structure; ends in a fault if it does not hold.
   /// O(pages). For tests and debugging.
   void audit() noexcept {
-    const std::lock_guard guard(mutex_);
-    if (runs_.audit(name_) != this->counts().used_pages + closed_)
+    const std::lock_guard guard(supply().mutex());
+    if (runs().audit(name_) != supply().counts().used_pages + closed_)
       ashlar_fault({.kind = fault_kind::corrupted, .call = "audit", .pool = name_});
   }
 
  private:
   friend struct heap_layout;  // tells where the members are
+  [[nodiscard]] run_store<Space>& runs() noexcept { return supply().runs(); }
+  [[nodiscard]] auto& ranges() noexcept { return supply().runs().ranges(); }
+  [[nodiscard]] const auto& ranges() const noexcept { return supply().runs().ranges(); }
+  [[nodiscard]] sealable<Space>& space() noexcept { return supply().space(); }
+
   /// Returns: a run for a slab, with its bitmap and its marks; null when memory for one of them was
   /// refused. Requires: the lock is held.
   [[nodiscard]] run* take_with_tables(const slab_shape& shape, growth g) noexcept {
-    const bool is_among_first = shape.blocks == 1 && this->may_fence();
-    const bool closes = is_among_first || (closed_ < closed_max_ && !space_.is_sealed());
-    run* const r = take(shape.pages + std::size_t{closes}, 1, g);
+    const bool is_among_first = shape.blocks == 1 && large_.may_fence();
+    const bool closes = is_among_first || (closed_ < closed_max_ && !space().is_sealed());
+    run* const r = supply().take(shape.pages + std::size_t{closes}, 1, g);
     if (r == nullptr) return nullptr;
-    page_range& range = runs_.range_of(*r);
+    page_range& range = runs().range_of(*r);
     const std::size_t end = std::size_t{r->first} + r->pages;
-    const bool marked = range.have_marks(space_, mark_shift_of(shape.block_size), end);
-    r->free_bits = marked ? range.new_bits(space_, shape.words) : nullptr;
+    const bool marked = range.have_marks(space(), mark_shift_of(shape.block_size), end);
+    r->free_bits = marked ? range.new_bits(space(), shape.words) : nullptr;
     if (r->free_bits == nullptr) {
-      give(r);
+      supply().give(r);
       return nullptr;
     }
     if (closes) {
       ++closed_;
-      this->unuse(1);  // a closed page is in no memory
-      if (is_among_first) this->count_fence();
+      supply().unuse(1);  // a closed page is in no memory
+      if (is_among_first) large_.count_fence();
       // Where the system refuses, the page is just not used.
-      if (!space_.guard(closed_page_of(*r), page_size)) ++closes_refused_;
+      if (!space().guard(closed_page_of(*r), page_size)) ++closes_refused_;
     }
     return r;
   }
@@ -375,13 +390,6 @@ class page_heap : public large_blocks<Space, Mutex> {
   [[nodiscard]] void* closed_page_of(const run& r) const noexcept {
     return address_of(r) + (std::size_t{r.pages - 1} << page_shift);
   }
-
-  using base::give;
-  using base::heal;
-  using base::mutex_;
-  using base::runs_;
-  using base::space_;
-  using base::take;
 
   [[nodiscard]] static std::uintptr_t number_of(const void* address) noexcept {
     return reinterpret_cast<std::uintptr_t>(address);
@@ -395,27 +403,26 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// the range has no memory yet. Later ranges come and go, so looking for one takes the lock; what
   /// was found stays as long as a block in it is held. O(ranges).
   [[nodiscard]] const page_range* range_of(const void* address) noexcept {
-    if (const page_range* first = runs_.ranges().first_if_holds(number_of(address));
-        first != nullptr)
+    if (const page_range* first = ranges().first_if_holds(number_of(address)); first != nullptr)
       return first;
-    const std::lock_guard guard(mutex_);
-    return runs_.ranges().find(number_of(address));
+    const std::lock_guard guard(supply().mutex());
+    return ranges().find(number_of(address));
   }
 
   /// Returns: the range that has memory at `address`, or null. Otherwise as range_of.
   [[nodiscard]] const page_range* owner_of(const void* address) noexcept {
-    if (class_of(address) != 0) return runs_.ranges().first_if_holds(number_of(address));
-    const std::lock_guard guard(mutex_);
-    return runs_.ranges().find(number_of(address));
+    if (class_of(address) != 0) return ranges().first_if_holds(number_of(address));
+    const std::lock_guard guard(supply().mutex());
+    return ranges().find(number_of(address));
   }
 
   /// Returns: a number that nobody outside knows: the space's; where it has none, what its choice
   /// of addresses gives.
   [[nodiscard]] std::uint64_t draw_secret() noexcept {
-    if constexpr (requires { space_.secret(); }) {
-      if (const std::uint64_t drawn = space_.secret(); drawn != 0) return drawn;
+    if constexpr (requires { space().secret(); }) {
+      if (const std::uint64_t drawn = space().secret(); drawn != 0) return drawn;
     }
-    const block_tables& tables = runs_.ranges().first_tables();
+    const block_tables& tables = ranges().first_tables();
     return ((tables.origin ^ (std::uint64_t{tables.marks} << 20)) * 0x9e37'79b9'7f4a'7c15u) | 1u;
   }
 
@@ -423,6 +430,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     return align_up(slots * sizeof(void*), page_size);
   }
 
+  large_type large_;
   heap_keys keys_;
   grown_table<void*> slots_;  ///< of stashes, in the order of their first uses
   std::size_t slots_used_ = 0, slots_max_ = 0;

@@ -32,7 +32,7 @@ TEST_F(PageHeap, AClosedPageLiesBehindEachSlabBehindSoManyAsAreAllowed) {
     if (i < 20) {
       EXPECT_FALSE(is_accessible(behind)) << i;
       EXPECT_EQ(m_.heap().class_anywhere(behind), 0u);
-      EXPECT_EQ(m_.heap().large_at(behind), nullptr);
+      EXPECT_EQ(m_.heap().large().at(behind), nullptr);
     }
   }
   EXPECT_EQ(before->pages, own);
@@ -47,7 +47,7 @@ TEST_F(PageHeap, AClosedPageLiesBehindEachSlabBehindSoManyAsAreAllowed) {
   EXPECT_FALSE(is_accessible(m_.heap().address_of(*later) + own * page_size));
   EXPECT_NE(m_.new_large(3 * (own + 1), 1), nullptr);
   m_.drop_all();
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   m_.audit();
 }
 
@@ -159,7 +159,7 @@ TEST_F(PageHeap, ASlabAndAGrowingBlockGetPagesThatWereClosed) {
   run* const slab = m.new_slab(5);
   EXPECT_EQ(m.heap().address_of(*slab), begin);
   m.drop(slab);
-  m.heap().purge_all();
+  m.heap().supply().purge_all();
   const std::vector<run*> others = m.blocks(3, 100);
   m.drop(others[1]);
   m.resize(others[0], 150);
@@ -269,17 +269,17 @@ TEST_F(PageHeap, ByDefaultNoMorePagesAreClosedThoughARequestWaited) {
   const auto behind = [&m](const run* r) { return m.heap().address_of(*r) + r->pages * page_size; };
   std::vector<run*> small = m.blocks(20, 10);  // every other one is dirty soon, and none is closed
   for (int i = 0; i < 106; ++i) m.new_large(50, 1);
-  m.heap().close_freed(closing::never);
+  m.heap().large().close_freed(closing::never);
   for (std::size_t i = 0; i < small.size(); i += 2) m.drop(small[i]);
-  m.heap().close_freed(closing::first);
-  m.heap().set_pages_max(m.heap().committed_bytes() >> page_shift);
+  m.heap().large().close_freed(closing::first);
+  m.heap().supply().set_pages_max(m.heap().supply().committed_bytes() >> page_shift);
   bool other_is_closed = false;
   space.before_next_purge([&] {
     space.before_next_purge([&] { other_is_closed = !is_accessible(behind(m.new_large(8, 1))); });
   });
   ASSERT_NE(m.new_large(40, 1), nullptr);
   EXPECT_TRUE(other_is_closed);
-  m.heap().set_pages_max(SIZE_MAX);
+  m.heap().supply().set_pages_max(SIZE_MAX);
   for (int i = 0; i < 3; ++i) m.new_large(50, 1);
   run* const later = m.new_large(50, 1);
   ASSERT_NE(m.new_large(50, 1), nullptr);
@@ -309,7 +309,7 @@ TEST_F(PageHeap, ByDefaultNothingIsClosedWhereFreeMemoryIsKept) {
                                     purge_policy{.delay_ms = 1000, .keep_bytes = 1 << 20}}) {
     sealable<test_space> space;
     closing_heap m(space, closing::first);
-    m.heap().set_policy(policy);
+    m.heap().supply().set_policy(policy);
     EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 50)[0])));
     m.audit();
   }
@@ -373,7 +373,7 @@ TEST_F(PageHeap, ClosedPagesServeWhereOthersAreClosedForThem) {
   m.close_freed(closing::never);
   space.refuse_memory_until_closed();
   for (run* const r : {made[0], made[1], made[2], apart}) m.drop(r);
-  m.heap().purge_all();
+  m.heap().supply().purge_all();
   EXPECT_NE(m.new_large(120, 1), nullptr);
   m.audit();
 }
@@ -383,16 +383,16 @@ TEST_F(PageHeap, ALargeBlockKeepsWhatWasNotedOfIt) {
   closing_heap m(space, closing::never);
   run* const r = m.blocks(1, 50)[0];
   char* const begin = m.heap().address_of(*r);
-  EXPECT_EQ(m.heap().find_large(begin).bytes, 50 * page_size);
-  EXPECT_EQ(m.heap().find_large(begin).note, 0u);
-  m.heap().note(begin, 77);
-  EXPECT_EQ(m.heap().find_large(begin).note, 77u);
-  EXPECT_EQ(m.heap().find_large(begin + page_size).bytes, 0u);
+  EXPECT_EQ(m.heap().large().find(begin).bytes, 50 * page_size);
+  EXPECT_EQ(m.heap().large().find(begin).note, 0u);
+  m.heap().large().note(begin, 77);
+  EXPECT_EQ(m.heap().large().find(begin).note, 77u);
+  EXPECT_EQ(m.heap().large().find(begin + page_size).bytes, 0u);
   m.drop(r);
-  m.heap().note(begin, 78);
-  EXPECT_EQ(m.heap().find_large(begin).bytes, 0u);
+  m.heap().large().note(begin, 78);
+  EXPECT_EQ(m.heap().large().find(begin).bytes, 0u);
   run* const again = m.new_large(50, 1);
-  EXPECT_EQ(m.heap().find_large(m.heap().address_of(*again)).note, 0u);
+  EXPECT_EQ(m.heap().large().find(m.heap().address_of(*again)).note, 0u);
 }
 
 }  // namespace

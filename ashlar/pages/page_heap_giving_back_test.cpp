@@ -25,24 +25,24 @@ void free_apart(modelled& m, int count) {
 
 TEST_F(PageHeap, GivesBackNothingBeforeTheDelayAndEverythingAfter) {
   space_.set_clock(5'000);
-  m_.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
+  m_.heap().supply().set_policy({.delay_ms = 1000, .keep_bytes = 0});
   free_apart(m_, 5);
   for (std::uint64_t t = 5'000; t < 6'000; t += 37) {
     space_.set_clock(t);
-    m_.heap().purge_aged();
+    m_.heap().supply().purge_aged();
   }
   space_.set_clock(5'999);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u);
   EXPECT_EQ(space_.calls(space_call::purge), 0u);
   space_.set_clock(6'000);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 5 * 16 * page_size);
   m_.audit();
 }
 
 TEST_F(PageHeap, KeepsWhatIsYoungerThanTheDelay) {
-  m_.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
+  m_.heap().supply().set_policy({.delay_ms = 1000, .keep_bytes = 0});
   run* a = m_.new_large(16, 1);
   m_.new_large(1, 1);
   run* b = m_.new_large(24, 1);
@@ -51,49 +51,49 @@ TEST_F(PageHeap, KeepsWhatIsYoungerThanTheDelay) {
   space_.set_clock(900);
   m_.drop(b);
   space_.set_clock(1'300);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 16 * page_size);
   space_.set_clock(2'400);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 40 * page_size);
 }
 
 TEST_F(PageHeap, AgesRightlyWhenTheClocksLowBitsWrap) {
   space_.set_clock((std::uint64_t{1} << 32) - 500);
-  m_.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
+  m_.heap().supply().set_policy({.delay_ms = 1000, .keep_bytes = 0});
   free_apart(m_, 2);
   space_.set_clock((std::uint64_t{1} << 32) + 499);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u);
   space_.set_clock((std::uint64_t{1} << 32) + 1'000);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 2 * 16 * page_size);
   // What became free after the wrap is young, though its low bits are less than the clock's.
   free_apart(m_, 3);
   space_.set_clock((std::uint64_t{1} << 32) + 1'999);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 2 * 16 * page_size);
   space_.set_clock((std::uint64_t{1} << 32) + 2'000);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 5 * 16 * page_size);
 }
 
 TEST_F(PageHeap, KeepsTheBytesItWasToldToKeep) {
-  m_.heap().set_policy({.delay_ms = 100, .keep_bytes = 3 * 16 * page_size});
+  m_.heap().supply().set_policy({.delay_ms = 100, .keep_bytes = 3 * 16 * page_size});
   free_apart(m_, 10);
   space_.set_clock(1'000'000);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 7 * 16 * page_size);
-  EXPECT_EQ(m_.heap().purge_all(), 3 * 16 * page_size) << "to keep is for ageing only";
+  EXPECT_EQ(m_.heap().supply().purge_all(), 3 * 16 * page_size) << "to keep is for ageing only";
 }
 
 TEST_F(PageHeap, DelayZeroGivesBackWheneverItLooks) {
-  m_.heap().set_policy({.delay_ms = 0, .keep_bytes = 0});
+  m_.heap().supply().set_policy({.delay_ms = 0, .keep_bytes = 0});
   run* slab = m_.new_slab(7);
   const std::size_t bytes = slab->pages * page_size;
   m_.drop(slab);
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u) << "who gives back is told to";
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   EXPECT_EQ(m_.heap().stats().given_back_bytes, bytes);
   EXPECT_EQ(m_.heap().stats().committed_bytes, 0u);
   run* again = m_.new_slab(7);
@@ -101,23 +101,23 @@ TEST_F(PageHeap, DelayZeroGivesBackWheneverItLooks) {
 }
 
 TEST_F(PageHeap, DelayBelowZeroNeverGivesBackByItself) {
-  m_.heap().set_policy({.delay_ms = -1, .keep_bytes = 0});
+  m_.heap().supply().set_policy({.delay_ms = -1, .keep_bytes = 0});
   free_apart(m_, 3);
   space_.set_clock(std::uint64_t{1} << 40);
-  m_.heap().purge_aged();
+  m_.heap().supply().purge_aged();
   free_apart(m_, 3);
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u);
-  EXPECT_GT(m_.heap().purge_all(), 0u);
+  EXPECT_GT(m_.heap().supply().purge_all(), 0u);
 }
 
 TEST_F(PageHeap, AVeryLongDelayIsNotAShortOne) {
   for (const std::int64_t delay : {std::int64_t{1} << 31, std::int64_t{1} << 32, INT64_MAX}) {
     sealable<test_space> space;
     modelled m(space);
-    m.heap().set_policy({.delay_ms = delay, .keep_bytes = 0});
+    m.heap().supply().set_policy({.delay_ms = delay, .keep_bytes = 0});
     free_apart(m, 3);
     space.set_clock(space.now_ms() + 60'000);
-    m.heap().purge_aged();
+    m.heap().supply().purge_aged();
     EXPECT_EQ(m.heap().stats().given_back_bytes, 0u) << delay;
   }
 }
@@ -125,13 +125,13 @@ TEST_F(PageHeap, AVeryLongDelayIsNotAShortOne) {
 // ---- what a call does at most -------------------------------------------------------------------
 
 TEST_F(PageHeap, APurgeGoesOnWhereTheWorkWasSpent) {
-  m_.heap().set_policy({.delay_ms = 0, .keep_bytes = 0});
+  m_.heap().supply().set_policy({.delay_ms = 0, .keep_bytes = 0});
   free_apart(m_, 10);
   unsigned bin = 0, calls = 0;
-  while (bin != m_.heap().dirty_bins_end) {
+  while (bin != m_.heap().supply().dirty_bins_end) {
     const std::uint64_t before = m_.heap().stats().given_back_bytes;
     step_budget little(1);
-    m_.heap().purge_aged(bin, false, little);
+    m_.heap().supply().purge_aged(bin, false, little);
     EXPECT_LE(m_.heap().stats().given_back_bytes - before, 16 * page_size);
     ASSERT_LT(++calls, 100u);
   }
@@ -140,7 +140,7 @@ TEST_F(PageHeap, APurgeGoesOnWhereTheWorkWasSpent) {
 }
 
 TEST_F(PageHeap, APurgeGoesPastManyYoungRuns) {
-  m_.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
+  m_.heap().supply().set_policy({.delay_ms = 1000, .keep_bytes = 0});
   std::vector<run*> young;
   for (int i = 0; i < 10; ++i) {
     young.push_back(m_.new_large(16, 1));  // in a bin before the old one's
@@ -153,9 +153,9 @@ TEST_F(PageHeap, APurgeGoesPastManyYoungRuns) {
   for (run* r : young) m_.drop(r);
   space_.set_clock(1'300);
   unsigned bin = 0, calls = 0;
-  while (bin != m_.heap().dirty_bins_end) {
+  while (bin != m_.heap().supply().dirty_bins_end) {
     step_budget little(1);
-    m_.heap().purge_aged(bin, false, little);
+    m_.heap().supply().purge_aged(bin, false, little);
     ASSERT_LT(++calls, 20u);
   }
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 24 * page_size);
@@ -207,7 +207,7 @@ TEST_F(PageHeap, ExhaustionRefusesAndNothingIsLost) {
     m_.audit();
     while (run* r = m_.any(random, false)) {
       m_.drop(r);
-      if (round % 2 == 0 && random() % 64 == 0) m_.heap().purge_all();
+      if (round % 2 == 0 && random() % 64 == 0) m_.heap().supply().purge_all();
     }
     m_.audit();
     run* whole = m_.new_large(range_pages, 1);
@@ -223,8 +223,8 @@ TEST_F(PageHeap, ARangeServesEveryClassAfterEveryOther) {
     while (m_.new_slab(static_cast<class_index>(c)) != nullptr) ++slabs;
     EXPECT_EQ(slabs, range_pages / standard_classes.shapes[c].pages) << "slabs of class " << c;
     m_.drop_all();
-    m_.heap()
-        .purge_all();  // else what no slab covered is clean, the rest dirty, and they do not merge
+    // Else what no slab covered is clean, the rest dirty, and they do not merge.
+    m_.heap().supply().purge_all();
   }
   m_.audit();
 }
@@ -233,12 +233,12 @@ TEST_F(PageHeap, HugeRequestsAreRefused) {
   pages& heap = m_.heap();
   ASSERT_TRUE(heap.start(standard_classes.bit_words_per_page));
   constexpr std::size_t pages_of_half = (SIZE_MAX / 2 + 1) / 4096;  // of all addresses
-  EXPECT_EQ(heap.new_large(pages_of_half, 1, growth::allowed), nullptr);
-  EXPECT_EQ(heap.new_large(1, pages_of_half, growth::allowed), nullptr);
-  EXPECT_EQ(heap.new_large(UINT32_MAX, std::size_t{1} << 31, growth::allowed), nullptr);
+  EXPECT_EQ(heap.large().make(pages_of_half, 1, growth::allowed), nullptr);
+  EXPECT_EQ(heap.large().make(1, pages_of_half, growth::allowed), nullptr);
+  EXPECT_EQ(heap.large().make(UINT32_MAX, std::size_t{1} << 31, growth::allowed), nullptr);
   run* r = m_.new_large(1, 1);
-  EXPECT_FALSE(heap.resize_large(r, pages_of_half));
-  EXPECT_FALSE(heap.resize_large(r, UINT32_MAX));
+  EXPECT_FALSE(heap.large().resize(r, pages_of_half));
+  EXPECT_FALSE(heap.large().resize(r, UINT32_MAX));
   m_.audit();
 }
 

@@ -16,7 +16,8 @@ TEST_F(PageHeap, RandomProgramsAgreeWithTheModel) {
     std::mt19937_64 random(seed);
     sealable<test_space> space;
     modelled m(space);
-    m.heap().set_policy({.delay_ms = seed == 3 ? 0 : 1000, .keep_bytes = seed == 4 ? 1 << 20 : 0u});
+    m.heap().supply().set_policy(
+        {.delay_ms = seed == 3 ? 0 : 1000, .keep_bytes = seed == 4 ? 1 << 20 : 0u});
     if (seed == 5) m.close_behind_slabs();
     if (seed > 5) m.close_freed(seed == 6 ? closing::first : closing::always);
     for (int i = 0; i < 5000; ++i) {
@@ -27,7 +28,7 @@ TEST_F(PageHeap, RandomProgramsAgreeWithTheModel) {
     }
     m.audit();
     m.drop_all();
-    m.heap().purge_all();
+    m.heap().supply().purge_all();
     m.audit();
     EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
   }
@@ -44,7 +45,7 @@ void run_over_several_ranges(modelled& m, sealable<test_space>& space) {
   }
   EXPECT_GT(space.live_reservations(), 2u) << "the program never left the first range";
   m.drop_all();
-  m.heap().purge_all();
+  m.heap().supply().purge_all();
   m.audit();
   EXPECT_EQ(space.live_reservations(), 2u) << "the later ranges are empty: they must be gone";
 }
@@ -87,20 +88,20 @@ TEST_F(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
   space_.fail_always(space_call::renew, false);
   space_.fail_always(space_call::commit, false);
   m_.drop_all();
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   m_.audit();
 }
 
 /// A program that makes every kind of system call.
 void fixed_program(modelled& m, sealable<test_space>& space) {
   std::mt19937_64 random(21);
-  m.heap().set_policy({.delay_ms = 200, .keep_bytes = 0});
+  m.heap().supply().set_policy({.delay_ms = 200, .keep_bytes = 0});
   m.close_freed(random() % 2 == 0 ? closing::first : closing::always);
   bool counted = m.heap().keep_slack();
   for (int i = 0; i < 120; ++i) {
     step(m, space, random, 3000);
     if (i == 60 && !counted) counted = m.heap().keep_slack();
-    if (i % 40 == 0) m.heap().purge_all();
+    if (i % 40 == 0) m.heap().supply().purge_all();
   }
   if (run* r = m.new_large(1000, 1); r != nullptr) m.resize(r, 1500);
 }
@@ -130,7 +131,7 @@ void fail_every_call(std::size_t limit, bool in_a_room) {
       EXPECT_EQ(m.heap().exchange_slack(last, 0), 5u) << "a slack entry cannot be written";
       m.audit();
       m.drop_all();
-      m.heap().purge_all();
+      m.heap().supply().purge_all();
       m.audit();
       // The first range, its tables and its slack, which is in the room if there is one; what is
       // lost keeps its range for good.

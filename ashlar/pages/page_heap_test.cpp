@@ -83,8 +83,8 @@ TEST_F(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
     EXPECT_FALSE(m_.heap().owns(p));
     EXPECT_EQ(m_.heap().class_of(p), 0u);
     EXPECT_EQ(m_.heap().class_anywhere(p), 0u);
-    EXPECT_EQ(m_.heap().large_at(p), nullptr);
-    EXPECT_EQ(m_.heap().delete_large(p), 0u);
+    EXPECT_EQ(m_.heap().large().at(p), nullptr);
+    EXPECT_EQ(m_.heap().large().remove(p), 0u);
     EXPECT_EQ(m_.heap().exchange_slack(p, 7), 0u);
     char* at = nullptr;
     EXPECT_EQ(m_.heap().slab_of(p, 4, at), nullptr);
@@ -115,9 +115,9 @@ TEST_F(PageHeap, AddressesOutsideOfEveryRangeBelongToNobody) {
     char* begin = nullptr;
     EXPECT_EQ(m_.heap().class_anywhere(p), 0u);
     EXPECT_EQ(m_.heap().slab_of(p, 1, begin), nullptr);
-    EXPECT_EQ(m_.heap().large_at(p), nullptr);
+    EXPECT_EQ(m_.heap().large().at(p), nullptr);
     EXPECT_FALSE(m_.heap().owns(p));
-    EXPECT_EQ(m_.heap().delete_large(const_cast<void*>(p)), 0u);
+    EXPECT_EQ(m_.heap().large().remove(const_cast<void*>(p)), 0u);
   };
   for (int started = 0; started < 2; ++started) {
     ask(nullptr);
@@ -154,7 +154,7 @@ TEST_F(PageHeap, PurgedMemoryIsKnownToBeZeroAndMergesAgain) {
   ASSERT_NE(m_.new_large(1, 1), nullptr);
   char* const address = m_.heap().address_of(*runs.front());
   for (run* r : runs) m_.drop(r);
-  EXPECT_EQ(m_.heap().purge_all(), 80 * page_size);
+  EXPECT_EQ(m_.heap().supply().purge_all(), 80 * page_size);
   EXPECT_EQ(m_.heap().stats().given_back_bytes, 80 * page_size);
   EXPECT_EQ(m_.heap().stats().committed_bytes, page_size);
   run* all = m_.new_large(80, 1);
@@ -177,7 +177,7 @@ TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
   run* again = m_.new_large(200, 1);  // the model reads it if it is called zero
   ASSERT_NE(again, nullptr);
   m_.audit();
-  EXPECT_EQ(m_.heap().purge_all(), 0u);
+  EXPECT_EQ(m_.heap().supply().purge_all(), 0u);
 }
 
 TEST_F(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
@@ -220,7 +220,7 @@ TEST_F(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
   run* clean = m_.new_large(4, 1);
   run* dirty = m_.new_large(4, 1);
   m_.drop(clean);
-  EXPECT_GT(m_.heap().purge_all(), 0u);
+  EXPECT_GT(m_.heap().supply().purge_all(), 0u);
   m_.drop(dirty);
   m_.audit();
   m_.resize(a, 10);
@@ -260,9 +260,9 @@ TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
     run* r = m.new_large(200, 1);
     ASSERT_NE(m.new_large(1, 1), nullptr);
     r = copied ? m.copy(r, 300) : m.move(r, 300);
-    EXPECT_EQ(m.heap().headroom_pages(), 300u);
+    EXPECT_EQ(m.heap().large().headroom_pages(), 300u);
     ASSERT_NE(m.new_large(1000, 1), nullptr) << "others are served beside it";
-    EXPECT_EQ(m.heap().headroom_pages(), 300u);
+    EXPECT_EQ(m.heap().large().headroom_pages(), 300u);
     const char* const place = m.heap().address_of(*r);
     const std::uint64_t calls = space.calls();
     while (r->pages < 600) {
@@ -271,7 +271,7 @@ TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
       ASSERT_EQ(r->pages, before + 3);
       m.audit();
     }
-    EXPECT_EQ(m.heap().headroom_pages(), 0u);
+    EXPECT_EQ(m.heap().large().headroom_pages(), 0u);
     EXPECT_EQ(space.calls(), calls);
     EXPECT_EQ(m.heap().address_of(*r), place);
     m.resize(r, 601);
@@ -280,11 +280,11 @@ TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
 }
 
 TEST_F(PageHeap, RoomIsAddressesOnly) {
-  m_.heap().set_pages_max(400);
+  m_.heap().supply().set_pages_max(400);
   run* r = m_.new_large(150, 1);
   ASSERT_NE(m_.new_large(1, 1), nullptr);
   r = m_.move(r, 190);
-  EXPECT_EQ(m_.heap().headroom_pages(), 190u);
+  EXPECT_EQ(m_.heap().large().headroom_pages(), 190u);
   const page_heap_stats s = m_.heap().stats();
   EXPECT_EQ(s.committed_bytes, 191 * page_size);
   EXPECT_EQ(s.peak_committed_bytes, 191 * page_size) << "the block was never there twice";
@@ -292,7 +292,7 @@ TEST_F(PageHeap, RoomIsAddressesOnly) {
   EXPECT_NE(m_.new_large(209, 1), nullptr) << "it counts against no budget";
   m_.resize(r, 191);
   EXPECT_EQ(r->pages, 190u) << "but growth into it does";
-  EXPECT_EQ(m_.heap().headroom_pages(), 190u);
+  EXPECT_EQ(m_.heap().large().headroom_pages(), 190u);
   m_.audit();
 }
 
@@ -303,12 +303,12 @@ TEST_F(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
     run* r = m.new_large(200, 1);
     EXPECT_NE(m.new_large(1, 1), nullptr);
     r = m.move(r, 300);
-    EXPECT_EQ(m.heap().headroom_pages(), 300u);
+    EXPECT_EQ(m.heap().large().headroom_pages(), 300u);
     change(m, r);
     m.audit();
-    const std::size_t room = m.heap().headroom_pages();
+    const std::size_t room = m.heap().large().headroom_pages();
     m.drop_all();
-    EXPECT_EQ(m.heap().headroom_pages(), 0u);
+    EXPECT_EQ(m.heap().large().headroom_pages(), 0u);
     m.audit();
     return room;
   };
@@ -327,16 +327,16 @@ TEST_F(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
     modelled m(space);
     ASSERT_NE(m.new_large(1, 1), nullptr);
     run* const r = m.move(m.new_large(200, 1), 250);
-    ASSERT_EQ(m.heap().headroom_pages(), 250u);
+    ASSERT_EQ(m.heap().large().headroom_pages(), 250u);
     run* const other = m.move(m.new_large(50, 1), 55);
-    ASSERT_EQ(m.heap().headroom_pages(), 305u);
+    ASSERT_EQ(m.heap().large().headroom_pages(), 305u);
     const std::size_t reservations = space.live_reservations();
     space.seal(sealed);
     const std::size_t rest = 1024 - 1 - 250 - 55;
     std::size_t served = 0;
     while (served + 25 < rest - 50 && m.new_large(25, 1) != nullptr) served += 25;
     EXPECT_GT(served, sealed ? 300u : rest - 100) << "250 pages are clean, the others are rooms";
-    EXPECT_EQ(m.heap().headroom_pages(), 0u);
+    EXPECT_EQ(m.heap().large().headroom_pages(), 0u);
     EXPECT_EQ(space.live_reservations(), reservations);
     space.seal(false);
     space.set_reserve_max(space.live_bytes());
@@ -364,7 +364,7 @@ TEST_F(PageHeap, ARunWhoseMappingsAreKnownIsMovedPieceByPiece) {
   r = m_.move(r, 900);
   EXPECT_EQ(space_.calls(space_call::move), 4u) << "the copy has one again";
   m_.drop_all();
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   m_.audit();
   EXPECT_EQ(m_.heap().stats().committed_bytes, 0u);
 }
@@ -409,7 +409,7 @@ TEST_F(PageHeap, FreedBlocksThatGrewServeOthersFromMemory) {
   EXPECT_FALSE(next->zero);
   EXPECT_EQ(m_.move(next, 400), next) << "nobody knows where its mappings end";
   m_.drop(next);
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   EXPECT_EQ(space_.calls(space_call::renew), 1u) << "its mapping is healed";
   m_.audit();
   run* const whole = m_.new_large(250, 1);
@@ -473,7 +473,7 @@ TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
   EXPECT_GE(moved, 4000u);
   EXPECT_LE(moved, 4096u) << "a process may have 65,530 mappings, and the program wants some";
   m_.drop_all();
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   m_.audit();
   run* const r = m_.new_large(1, 1);
   EXPECT_NE(m_.move(r, 2), r) << "all are healed";
@@ -491,7 +491,7 @@ TEST_F(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
   // Everything there is is handed out and written to: an access to what is unmapped ends the test.
   for (int i = 0; i < 100; ++i) ASSERT_NE(m_.new_large(300, 1), nullptr);
   m_.drop_all();
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   m_.audit();
   EXPECT_EQ(m_.heap().stats().committed_bytes, 0u);
 }
@@ -516,7 +516,7 @@ TEST_F(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
     EXPECT_LE(m_.live_pages(), 724u);
     m_.audit();
     m_.drop_all();
-    m_.heap().purge_all();
+    m_.heap().supply().purge_all();
     m_.audit();
     EXPECT_EQ(m_.heap().stats().committed_bytes, 300 * page_size);
   }
@@ -537,7 +537,7 @@ TEST_F(PageHeap, RefusedGrowthNeverExtendsARange) {
   run* last = m_.new_large(1, 1);
   ASSERT_TRUE(dirty != nullptr && between != nullptr && clean != nullptr && last != nullptr);
   m_.drop(clean);
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   m_.drop(dirty);
   const std::uint64_t calls = space_.calls();
   const std::uint64_t reserved = m_.heap().stats().reserved_bytes;
@@ -578,14 +578,14 @@ TEST_F(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
     EXPECT_TRUE(m_.heap().owns(late));
     m_.drop(large);
     EXPECT_TRUE(m_.heap().owns(late)) << "dirty memory is not given back by freeing it";
-    m_.heap().purge_all();
+    m_.heap().supply().purge_all();
     EXPECT_FALSE(m_.heap().owns(late));
-    EXPECT_EQ(m_.heap().large_at(late), nullptr);
+    EXPECT_EQ(m_.heap().large().at(late), nullptr);
     EXPECT_EQ(m_.heap().class_anywhere(late), 0u);
-    EXPECT_EQ(m_.heap().delete_large(const_cast<char*>(late)), 0u);
+    EXPECT_EQ(m_.heap().large().remove(const_cast<char*>(late)), 0u);
     m_.audit();
     m_.drop_all();
-    m_.heap().purge_all();
+    m_.heap().supply().purge_all();
     EXPECT_EQ(space_.live_reservations(), 2u) << "the first range and its tables";
     EXPECT_TRUE(m_.heap().owns(first));
     m_.audit();
@@ -601,10 +601,10 @@ TEST_F(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {
   const std::size_t bytes = space_.live_bytes();
   m_.drop(high);
   EXPECT_EQ(space_.live_bytes(), bytes) << "dirty memory is not given back by freeing it";
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   EXPECT_LE(space_.live_bytes(), bytes - huge_pages / 4 * page_size);
   EXPECT_FALSE(m_.heap().owns(begin));
-  EXPECT_EQ(m_.heap().large_at(begin), nullptr);
+  EXPECT_EQ(m_.heap().large().at(begin), nullptr);
   m_.audit();
   run* const again = m_.new_large(huge_pages / 4, 1);
   ASSERT_NE(again, nullptr);
@@ -613,7 +613,7 @@ TEST_F(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {
   // Another block behind it, and it stays: there is no hole in a range.
   ASSERT_NE(m_.new_large(1, 1), nullptr);
   m_.drop(again);
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   EXPECT_TRUE(m_.heap().owns(begin));
   m_.audit();
 }
@@ -641,14 +641,14 @@ TEST_F(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
   run* middle = m_.new_large(20, 1);
   ASSERT_TRUE(low != nullptr && middle != nullptr && low->range == 1 && middle->range == 1);
   m_.drop(middle);
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   // Aligned, so that something is left over before it, beside the clean pages.
   run* aligned = m_.new_large(40, 64);
   ASSERT_NE(aligned, nullptr);
   ASSERT_EQ(aligned->range, 1);
   m_.drop(aligned);
   m_.drop(low);
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   EXPECT_EQ(space_.live_reservations(), 2u) << "the range is empty, but in pieces";
   m_.audit();
 }
@@ -677,7 +677,7 @@ TEST_F(PageHeap, FreePagesAreClosedWhereASlabsTablesAreRefused) {
   run* const freed = m_.new_large(8'000, 1);
   ASSERT_NE(m_.new_large(1, 1), nullptr) << "else the heap would leave the addresses";
   m_.drop(freed);
-  m_.heap().purge_all();
+  m_.heap().supply().purge_all();
   space_.refuse_memory_until_closed();
   EXPECT_EQ(m_.new_slab(8, growth::refused), nullptr);
   EXPECT_EQ(space_.calls(space_call::close), 0u);

@@ -48,6 +48,7 @@ enum class growth : bool { refused, allowed };
 template <address_space Space, class Mutex>
 class page_supply {
  public:
+  explicit constexpr page_supply(sealable<Space>& space) noexcept : space_(space), runs_(space) {}
   page_supply(const page_supply&) = delete;
   page_supply& operator=(const page_supply&) = delete;
 
@@ -170,16 +171,19 @@ class page_supply {
     purge_mutex_.unlock();
   }
 
- protected:
-  explicit constexpr page_supply(sealable<Space>& space) noexcept : space_(space), runs_(space) {}
-
   /// Effects: `bytes` at least are kept whatever their age.
   void keep_at_least(std::size_t bytes) noexcept {
     keep_bytes_.store(std::max(keep_bytes_.load(std::memory_order_relaxed), bytes),
                       std::memory_order_relaxed);
   }
 
-  // ---- pages to use: called with the lock held, which they may open meanwhile ------------------
+  // ---- pages to use: for who holds the lock, which they may open meanwhile ---------------------
+
+  using mutex_type = typename ranked<Mutex, lock_rank::pages>::type;
+  [[nodiscard]] mutex_type& mutex() noexcept { return mutex_; }
+  [[nodiscard]] run_store<Space>& runs() noexcept { return runs_; }
+  [[nodiscard]] const run_store<Space>& runs() const noexcept { return runs_; }
+  [[nodiscard]] sealable<Space>& space() noexcept { return space_; }
 
   /// Returns: a run in use of no kind yet; null when out of memory. May open the lock meanwhile.
   [[nodiscard]] run* take(std::size_t pages, std::size_t align_pages, growth g) noexcept {
@@ -348,11 +352,9 @@ class page_supply {
   /// So many headrooms go for one request, and all of them before it gets nothing.
   static constexpr std::size_t headrooms_at_once = 8;
 
-  sealable<Space>& space_;
-  run_store<Space> runs_;
-  typename ranked<Mutex, lock_rank::pages>::type mutex_;
-
  private:
+  friend struct heap_layout;  // tells where the members are
+
   void note_committed() noexcept {
     const std::size_t pages = used_pages_ + runs_.dirty_pages();
     committed_pages_.store(pages, std::memory_order_relaxed);
@@ -450,6 +452,9 @@ class page_supply {
   /// A guarded page keeps its entry in the page tables, 8 bytes.
   static constexpr std::size_t guarded_pages_max = (std::size_t{2} << 20) >> page_shift;
 
+  sealable<Space>& space_;
+  run_store<Space> runs_;
+  mutex_type mutex_;
   typename ranked<Mutex, lock_rank::purge>::type purge_mutex_;
   std::atomic<std::int64_t> delay_ms_{purge_policy{}.delay_ms};
   std::atomic<std::size_t> keep_bytes_{purge_policy{}.keep_bytes};

@@ -12,6 +12,7 @@ namespace ashlar::detail {
 using test::space_call;
 using test::test_space;
 using pages = page_heap<test_space, std::mutex>;
+using large = large_blocks<test_space, std::mutex>;
 
 /// A page heap and what is live in it. Each page handed out is checked and then filled with a
 /// pattern of its own; a run's pattern is checked when it is given back. What a refused renewal
@@ -45,22 +46,22 @@ class modelled_page_heap {
       const class_index fast = heap_->class_of(base + p * page_size);
       EXPECT_TRUE(fast == c || fast == 0);
     }
-    EXPECT_EQ(heap_->large_at(base), nullptr);
+    EXPECT_EQ(heap_->large().at(base), nullptr);
     admit(r, own, true);
     return r;
   }
 
   run* new_large(std::size_t count, std::size_t align_pages, growth g = growth::allowed) {
     if (!heap_->start(standard_classes.bit_words_per_page)) return nullptr;
-    run* r = heap_->new_large(count, align_pages, g);
+    run* r = heap_->large().make(count, align_pages, g);
     if (r == nullptr) return nullptr;
     EXPECT_EQ(r->pages, count);
     char* const base = heap_->address_of(*r);
     EXPECT_TRUE(is_aligned(base, align_pages * page_size));
-    EXPECT_EQ(heap_->large_at(base), r);
-    EXPECT_EQ(heap_->large_at(base + 1), nullptr);
+    EXPECT_EQ(heap_->large().at(base), r);
+    EXPECT_EQ(heap_->large().at(base + 1), nullptr);
     if (count > 1) {
-      EXPECT_EQ(heap_->large_at(base + page_size), nullptr);
+      EXPECT_EQ(heap_->large().at(base + page_size), nullptr);
     }
     EXPECT_EQ(heap_->class_anywhere(base), 0u);
     EXPECT_EQ(heap_->class_of(base), 0u);
@@ -77,10 +78,10 @@ class modelled_page_heap {
   /// Effects: as of the page heap. Pages behind the first slabs may be closed.
   void close_freed(closing which) {
     closes_ = closes_ || which == closing::first;
-    heap_->close_freed(which);
+    heap_->large().close_freed(which);
   }
 
-  void drop(run* r, std::size_t (pages::*free)(void*) = &pages::delete_large) {
+  void drop(run* r, std::size_t (large::*free)(void*) = &large::remove) {
     const auto found = live_.find(start_of(r));
     ASSERT_NE(found, live_.end());
     check_pattern(found->first, found->second.bytes, found->second.tag);
@@ -91,8 +92,8 @@ class modelled_page_heap {
       heap_->delete_slab(r, standard_classes.shapes[r->size_class]);
     } else {
       char* const base = heap_->address_of(*r);
-      EXPECT_EQ((*heap_.*free)(base), b.bytes);
-      EXPECT_EQ(heap_->delete_large(base), 0u) << "deleted twice";
+      EXPECT_EQ((heap_->large().*free)(base), b.bytes);
+      EXPECT_EQ(heap_->large().remove(base), 0u) << "deleted twice";
     }
   }
   void drop_all() {
@@ -102,7 +103,7 @@ class modelled_page_heap {
   void resize(run* r, std::size_t count) {
     block& b = live_.at(start_of(r));
     const std::size_t before = b.bytes / page_size;
-    if (!heap_->resize_large(r, count)) {
+    if (!heap_->large().resize(r, count)) {
       EXPECT_GT(count, before) << "shrinking cannot fail";
       EXPECT_EQ(r->pages, before);
       return;
@@ -123,14 +124,14 @@ class modelled_page_heap {
     const std::uintptr_t source = start_of(from);
     const std::uint64_t made = heap_->stats().large_made;
     count = std::max<std::size_t>(count, from->pages);
-    run* const to = heap_->move_large(from, count);
+    run* const to = heap_->large().move(from, count);
     if (to == nullptr) {
       EXPECT_EQ(heap_->stats().large_made, made);
       check_pattern(source, before.bytes, before.tag);
       return from;
     }
     EXPECT_EQ(to->pages, count);
-    EXPECT_EQ(heap_->large_at(reinterpret_cast<void*>(source)), nullptr);
+    EXPECT_EQ(heap_->large().at(reinterpret_cast<void*>(source)), nullptr);
     live_.erase(source);
     const std::uintptr_t target = start_of(to);
     EXPECT_TRUE(live_.emplace(target, block{to, count * page_size, before.tag, false}).second);
@@ -144,12 +145,12 @@ class modelled_page_heap {
   run* copy(run* from, std::size_t count) {
     const block before = live_.at(start_of(from));
     count = std::max<std::size_t>(count, from->pages);
-    run* const to = heap_->new_large_to_grow(count, growth::allowed);
+    run* const to = heap_->large().make_to_grow(count, growth::allowed);
     if (to == nullptr) return from;
     EXPECT_EQ(to->pages, count);
     admit(to, to->pages, false);
     check_pattern(start_of(from), before.bytes, before.tag);
-    drop(from, &pages::delete_outgrown);
+    drop(from, &large::remove_outgrown);
     return to;
   }
 
@@ -278,12 +279,12 @@ inline void step(modelled_page_heap& m, sealable<test_space>& space, std::mt1993
       break;
     case 12:
       space.set_clock(space.now_ms() + random() % 400);
-      m.heap().purge_aged();
+      m.heap().supply().purge_aged();
       break;
     default:
       if (run* r = m.any(random, false); r != nullptr) m.drop(r);
   }
-  if (random() % 500 == 0) m.heap().purge_all();
+  if (random() % 500 == 0) m.heap().supply().purge_all();
 }
 
 /// What a test begins with.
