@@ -18,9 +18,7 @@ PAGE = ROOT / "results/ports.md"
 sys.path.insert(0, str(ROOT / "tests/golden"))
 import straight_path  # noqa: E402
 
-# What a port does not have or show, beside what COMMON says. What qemu runs lacks what EMULATED says, too.
-EMULATED = ("tests that start their own program anew or look for huge pages, and six that measure memory, reserve "
-            "hundreds of GiB, or count mappings and rooms")
+# What a port does not have or show, beside what COMMON says.
 LACKS = {
     "armhf": "three tests of the page heap, where no addresses are left for a room; a stack of calls ends at a function "
              "that cannot throw, if it was compiled without `-funwind-tables`",
@@ -37,12 +35,10 @@ LACKS = {
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
 }
 COMMON = """Each row is of the last run of its port. The `ashlar` command, its recorder and Python's tests are not built for any
-of these. [How far each system was tested](../ashlar/os/PORTING.md#how-far-each-system-was-tested). `port-glibc217` was
-run with this machine's glibc, and the versions of its symbols were read. With the page sizes of `port-aarch64`, qemu
-maps whole pages and refuses nothing: the test reads the calls for memory and refuses parts of pages.
-
-An address with another top byte is no block: each call that gets one ends in a report (`free_tagged` in
-`tests/misuse`). `addresses_*` in `tests/page_sizes` run programs where there are 39 and 38 bits of addresses."""
+of these ([how far each system was tested](../ashlar/os/PORTING.md#how-far-each-system-was-tested)). Under qemu, tests
+are left out that start their own program anew or look for huge pages, and six that measure memory, reserve hundreds of
+GiB, or count mappings and rooms. With the page sizes of `port-aarch64`, qemu refuses nothing: the test reads the calls
+for memory. `port-glibc217` was run with this machine's glibc, and the versions of its symbols were read."""
 ARTEFACTS = ("libashlar.a", "libashlar.so", "libashlar-malloc.so", "libashlar-malloc-hardened.so", "ashlar-malloc.o")
 
 
@@ -125,8 +121,7 @@ def row(port: dict[str, str]) -> str:
     built = "all but " + ", ".join(missing) if missing else "all"
     if (folder / "libashlar-malloc.a").is_file():
         built = "`libashlar-malloc.a`, headers"
-    lacks = "; ".join(text for text in (EMULATED if emulator else "", LACKS.get(name, "")) if text) or "nothing more"
-    return f"| {what} | {compiler} {version} | {built} | {by} | {done} | {lacks} |"
+    return f"| {what} | {compiler} {version} | {built} | {by} | {done} | {LACKS.get(name, '')} |"
 
 
 def main() -> None:

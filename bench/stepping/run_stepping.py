@@ -36,18 +36,14 @@ def measure(program, library, workload, threads, pairs):
 
 
 def table(rows, threads):
-    """Returns: the lines of a table, per 1,000 pairs of malloc and free."""
-    lines = ["| workload | allocator | " + " | ".join(f"{t} threads" if t > 1 else "1 thread" for t in threads) + " |",
+    """Returns: the lines of a table: a pair's instructions with the first number of threads, and for 1,000 pairs with each
+    other one atomic operations / cache lines that move."""
+    lines = [f"| workload | allocator | instructions, {threads[0]} | " + " | ".join(f"{t} threads" for t in threads[1:]) + " |",
              "|---|---|" + "---:|" * len(threads)]
-    for (workload, name), cells in rows.items():
-        texts = []
-        for counts in cells:
-            if counts is None:
-                texts.append("-")
-                continue
-            k = 1000 / counts["pairs"]
-            texts.append(f"{counts['instructions'] / counts['pairs']:.0f} / {counts['locked'] * k:.0f} / "
-                         f"{counts['moved_lines'] * k:.0f} / {counts['waits'] * k:.1f}")
+    for (workload, name), (first, *others) in rows.items():
+        texts = ["-" if first is None else f"{first['instructions'] / first['pairs']:.0f}"]
+        texts += ["-" if c is None else "/".join(f"{c[key] * 1000 / c['pairs']:.0f}" for key in ("locked", "moved_lines"))
+                  for c in others]
         lines.append(f"| {workload} | {name} | " + " | ".join(texts) + " |")
     return lines
 
