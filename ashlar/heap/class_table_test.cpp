@@ -93,7 +93,7 @@ TEST(ClassTable, NoClassServesMoreThanTheLargestBlockAndAPagesAlignment) {
   EXPECT_FALSE(class_table::serves(16, 2 * page_size));
 }
 
-// What every slab must be for the heap to work, whatever the sizes: docs/invariants.md.
+// What every slab must be for the heap to work, whatever the sizes.
 TEST(ClassTable, EveryPossibleBlockSizeHasASlab) {
   for (std::size_t size = block_granule; size <= small_size_max;
        size += size < shared_slab_block_max ? block_granule : page_size) {
