@@ -53,7 +53,8 @@ def write_row(page: pathlib.Path | None, channel: str, begin: str, end: str, sec
     if page is None:
         return
     sizes = ", ".join(f"{file.name} {file.stat().st_size:,}" for file in files)
-    rows = [line for line in page.read_text().splitlines() if line.startswith("| ")][1:] if page.is_file() else []
+    table, mark, rest = (page.read_text() if page.is_file() else "").partition("\n## ")
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
     rows = [row for row in rows if not row.startswith(f"| {channel} |")]
     rows.append(f"| {channel} | `{begin}` | `{end}` | {seconds:.1f} | {sizes} |")
-    page.write_text(HEAD + "\n".join(sorted(rows)) + "\n")
+    page.write_text(HEAD + "\n".join(sorted(rows)) + "\n" + mark + rest)
