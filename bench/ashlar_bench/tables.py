@@ -129,9 +129,12 @@ VERDICTS = ("ahead", "level", "undecided", "behind")
 UNNAMED = ("rss-final", "faults", "faults-programs", "calls")  # their losses are only counted in a summary
 
 
-def losses(titled, counted_only=()):
-    """How often ashlar wins and loses in each table of [(title, rows)]; then every loss by name, the worst first, but for
-    those of the tables that are only counted."""
+NAMED_FROM = {"ratio": 1.1, "rss": 1.1}  # smaller losses of these are only counted there
+
+
+def losses(titled, counted_only=(), named_from=None):
+    """How often ashlar wins and loses in each table of [(title, rows)]; then losses by name, the worst first, but for those
+    of the tables that are only counted, and those below a table's ratio in `named_from`."""
     counts, named = [], []
     for title, rows in titled:
         ratios = [(ratio, row) for row in rows if OURS in row.values for ratio in [row.ratio_to_best()] if ratio]
@@ -139,10 +142,13 @@ def losses(titled, counted_only=()):
             continue
         count = [sum(ratio.verdict == word for ratio, _ in ratios) for word in VERDICTS]
         counts.append(f"| {title} | " + " | ".join(str(n) for n in (*count, len(ratios))) + " |")
+        least = (named_from or {}).get(title, 0)
         behind = [f"{row.label} {ratio.median:.2f} {row.best_peer()}" for ratio, row in
-                  sorted(ratios, key=lambda each: -each[0].median) if ratio.verdict == "behind"]
+                  sorted(ratios, key=lambda each: -each[0].median) if ratio.verdict == "behind" and ratio.median >= least]
         if title in counted_only:
             continue
+        if small := count[-1] - len(behind):
+            behind.append(f"{small} below {least:.2f}")
         named += [f"| {title} | {', '.join(behind)} |"] if behind else []
     if not counts:
         return ""
@@ -230,7 +236,8 @@ def parts(facts, rows, names):
     made.update((name, table(of_name, names)) for name, _, of_name in chosen)
     titled = [(title, of_name) for _, title, of_name in chosen] if OURS in names else []
     made["losses"] = losses(titled)
-    made["losses-named"] = losses(titled, [title for name, title, _ in chosen if name in UNNAMED])
+    made["losses-named"] = losses(titled, [title for name, title, _ in chosen if name in UNNAMED],
+                                  {title: NAMED_FROM[name] for name, title, _ in chosen if name in NAMED_FROM})
     broken = failures(rows)
     made["failures"] = "\n".join(broken) + "\n" if broken else "No run failed.\n" if rows else ""
     return {name: text or "Not in this run.\n" for name, text in made.items()}
