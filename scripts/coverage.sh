@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Builds the unit tests of core, pool, arena, pages and heap for gcov (preset coverage), runs them, and tells what they left out.
-# Usage: scripts/coverage.sh [--branches] [--publish]      --branches: lines with a branch that was not taken, too;
-# --publish: the figures into results/coverage.md. Ends non-zero when a test fails, a folder is below a bound, or a line
-# that did not run has no reason in docs/coverage_reasons.txt.
+# Usage: scripts/coverage.sh [--branches]      --branches: lines with a branch that was not taken, too. Ends non-zero when
+# a test fails, a folder is below a bound, or a line that did not run has no reason in docs/coverage_reasons.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -24,14 +24,11 @@ import re
 import subprocess
 import sys
 
-import page_part
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/coverage"
 FOLDERS = ("core", "pool", "arena", "pages", "heap")
 LINE_BOUND, BRANCH_BOUND = 98.0, 90.0  # percent, of each folder
 REASONS = ROOT / "docs/coverage_reasons.txt"
-DOCUMENT = ROOT / "results/coverage.md"
 MEASURED = re.compile(rf"ashlar/({'|'.join(FOLDERS)})/(?!test_)[a-z_]+(?<!_test)\.(hpp|h|cpp)")
 ONLY_BRACES = re.compile(r"[{}\s;]*(//.*)?")
 
@@ -214,27 +211,13 @@ def write_html(sources: dict[str, Source]) -> None:
                     "--html-details", str(BUILD / "index.html"), "--html-title", "ashlar: coverage"], check=True)
 
 
-def write_document(figures: dict[str, Figures], reasons: dict[tuple[str, str], str],
-                   missed: dict[tuple[str, str], list[int]]) -> None:
-    """Into results/coverage.md. Without line numbers, which move with every change."""
-    rows = ["| folder | lines | run | branches | taken |", "|---|---:|---:|---:|---:|"]
-    rows += [f"| {' | '.join((folder, *of_folder.cells()))} |" for folder, of_folder in figures.items()]
-    rows += ["", "| file | function | lines that no test runs | why |", "|---|---|---:|---|"]
-    rows += [f"| `{file.removeprefix('ashlar/')}` | `{function}` | {len(lines)} | {reasons.get((file, function), '')} |"
-             for (file, function), lines in missed.items()]
-    DOCUMENT.write_text(page_part.replaced(DOCUMENT.read_text(), "coverage", "\n".join(rows)))
-
-
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--branches", action="store_true", help="tell lines with a branch that was not taken, too")
-    arguments.add_argument("--publish", action="store_true", help=f"the figures into {DOCUMENT.relative_to(ROOT)}")
     options = arguments.parse_args()
     sources = read_sources()
     figures, missed, reasons = figures_of(sources), not_run(sources), read_reasons()
     write_html(sources)
-    if options.publish:
-        write_document(figures, reasons, missed)
 
     faults = []
     for (name, function), lines in missed.items():
