@@ -1,5 +1,5 @@
 // tools/agent/metrics_text.hpp: the figures of all processes as Prometheus and OpenMetrics read
-// them. Layer: agent. docs/cli.md lists them.
+// them. Layer: agent. docs/cli.md tells of them.
 #pragma once
 
 #include <cstddef>
