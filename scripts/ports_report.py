@@ -15,8 +15,6 @@ import xml.etree.ElementTree as xml
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "results/ports.md"
-sys.path.insert(0, str(ROOT / "tests/golden"))
-import straight_path  # noqa: E402
 
 # What a port does not have or show, beside what COMMON says.
 LACKS = {
@@ -38,7 +36,9 @@ COMMON = """Each row is of the last run of its port. The `ashlar` command, its r
 of these ([how far each system was tested](../ashlar/os/PORTING.md#how-far-each-system-was-tested)). Under qemu, tests
 are left out that start their own program anew or look for huge pages, and six that measure memory, reserve hundreds of
 GiB, or count mappings and rooms. With the page sizes of `port-aarch64`, qemu refuses nothing: the test reads the calls
-for memory. `port-glibc217` was run with this machine's glibc, and the versions of its symbols were read."""
+for memory. `port-glibc217` was run with this machine's glibc, and the versions of its symbols were read.
+`tests/golden/straight_path.txt` has the instructions of a hit. An address with another top byte is no block
+(`free_tagged` in `tests/misuse`), and programs run with 38 and 39 bits of addresses (`tests/page_sizes`)."""
 ARTEFACTS = ("libashlar.a", "libashlar.so", "libashlar-malloc.so", "libashlar-malloc-hardened.so", "ashlar-malloc.o")
 
 
@@ -85,17 +85,6 @@ def has_artefact(folder: pathlib.Path, name: str) -> bool:
     return (folder / name).exists() or (folder / name.replace(".so", ".dylib")).exists()
 
 
-def instructions(name: str) -> str:
-    """The cells of the second table; none without a library that has the hits."""
-    folder = ROOT / "build" / name
-    library = folder / "ashlar/libashlar-malloc.so"
-    if not library.is_file():
-        return ""
-    objdump = setting(folder, "CMakeCache.txt", "CMAKE_OBJDUMP") or "objdump"  # as cmake/port.cmake has it
-    counts = [str(straight_path.count(objdump, library, function)) for function in ("malloc", "free")]
-    return f"| {' | '.join(counts)} |"
-
-
 def row(port: dict[str, str]) -> str:
     """The cells of the first table, behind the port's name."""
     folder = ROOT / "build" / port["name"]
@@ -130,24 +119,16 @@ def main() -> None:
     wanted = sys.argv[1:] or [port["name"] for port in ports]
     if unknown := set(wanted) - {port["name"] for port in ports}:
         fail(f"no such port: {', '.join(sorted(unknown))}")
-    # Of the first table of the page, and of the second.
-    before = [re.findall(rf"^\| `({'|'.join(p['name'] for p in ports)})` (\|.*)$", part, re.M)
-              for part in PAGE.read_text().split("\n## ")]
-    rows, hits = (dict(part) for part in before)
+    rows = dict(re.findall(rf"^\| `({'|'.join(p['name'] for p in ports)})` (\|.*)$", PAGE.read_text(), re.M))
     for port in ports:
         if port["name"] in wanted:
             rows[port["name"]] = row(port)
-            hits[port["name"]] = instructions(port["name"])
     lines = ["# Systems and processors", "",
              "`make test-ports` builds and tests these, and writes this page. `built` is of five files: "
              + ", ".join(f"`{a}`" for a in ARTEFACTS) + ".", "",
              "| port | target | compiler | built | run by | tests | what is not there |", "|---|---|---|---|---|---|---|"]
     lines += [f"| `{port['name']}` {rows[port['name']]}" for port in ports]
-    lines += ["", COMMON, "", "## Instructions of a hit", "",
-              "Counted in the drop-in library's code, from the function's first instruction to its return, when nothing is",
-              "missed. `tests/golden/straight_path.txt` pins them.", "",
-              "| port | `malloc` | `free` |", "|---|---:|---:|"]
-    lines += [f"| `{p['name']}` {hits[p['name']]}" for p in ports if hits.get(p["name"])]
+    lines += ["", COMMON]
     PAGE.write_text("\n".join(lines) + "\n")
     print(f"{PAGE.relative_to(ROOT)}: {len(ports)} systems and processors, {len(wanted)} of them anew")
 

@@ -74,9 +74,8 @@ def static_line(program, traces, folder, options):
     started = time.monotonic()
     ashlar(options, "tune", "verify", certificate)
     verified = time.monotonic() - started
-    cells = [f"{size:,} ({size / least:.2f})" for _, size in (rows[rule] for rule in RULES[1:])]
-    return (f"| {program.name} | {len(traces)} | {classes} | {least:,} | {' | '.join(cells)} | {rows['powers of two'][0]} |"
-            f" {verified:.1f} s |")
+    cells = [f"{size / least:.2f}" for _, size in (rows[rule] for rule in RULES[1:])]
+    return f"| {program.name} | {classes} | {least:,} | {' | '.join(cells)} | {verified:.1f} s |"
 
 
 def measured(program, work, folder, library, settings):
@@ -129,8 +128,8 @@ def main():
     if unknown or options.runs < 1:
         parser.error(f"no such program: {' '.join(unknown)}" if unknown else "--runs is at least 1")
     work = ROOT / "build/programs"
-    static = ["| program | traces | classes | tune, bytes | greedy | summed peaks | powers of two | their classes | verify |",
-              "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    static = ["| program | classes | tune, bytes | greedy | summed peaks | powers of two | verify |",
+              "|---|---:|---:|---:|---:|---:|---:|"]
     heap = ["| program | classes used | slack at the peak | slack over time | peak RSS, MiB | ratio | user + system, ratio (least to most) |",
             "|---|---|---|---|---|---:|---:|"]
     with tempfile.TemporaryDirectory() as temporary:
