@@ -66,11 +66,11 @@ def caught_lines(table: dict, outcomes: Outcomes, allocators: list[str], page: l
     """How many programs each allocator caught, in every run. One of which a program was not measured is left out."""
     programs = programs_counted(table)
     measured = {allocator for allocator, _ in outcomes}
-    counts = {row[0]: int(row[1].split()[0]) for row in page[2:] if row[0] in allocators and row[0] not in measured}
+    counts = {row[0]: int(row[1]) for row in page[2:] if row[0] in allocators and row[0] not in measured}
     counts |= {a: sum(outcomes[a, f] <= CAUGHT for f in programs) for a in allocators
                if all(outcomes.get((a, f), {"not measured"}) != {"not measured"} for f in programs)}
     ranked = sorted(counts.items(), key=lambda item: (-item[1], allocators.index(item[0])))
-    return ["|allocator|caught|", "|---|---:|", *(f"|{a}|{n} of {len(programs)}|" for a, n in ranked)]
+    return [f"|allocator|caught of {len(programs)}|", "|---|---:|", *(f"|{a}|{n}|" for a, n in ranked)]
 
 
 def words_lines() -> list[str]:
