@@ -15,7 +15,7 @@ namespace ashlar::trace {
 class compressor {
  public:
   compressor();  // throws: std::bad_alloc
-  /// A level of zstd's: higher ones take longer for little (results/measurements.md).
+  /// A level of zstd's: higher ones take longer for little (docs/decisions/0014).
   static constexpr int usual = 5;
   /// Small numbers without a pattern, as times, are mostly smaller so than at levels 4 to 6.
   static constexpr int fastest = 1;
