@@ -75,7 +75,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
         left.steps_left(step::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
     void** const first = own.first(c);
     const batch_start start =
-        first_miss && may_share_lines(c) ? batch_start::free_word : batch_start::lowest_block;
+        first_miss && may_share_lines(c, &own) ? batch_start::free_word : batch_start::lowest_block;
     const std::size_t got = take(c, first + room, room, own_blocks{*this, &own}, left, start);
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
@@ -140,7 +140,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (c == 0) return deallocate_large(block, call);
     if (!this->expect_in_use(block, c, call)) return;
     step_budget left = this->budget_of_call();
-    give_uncached(block, c, call, left, nullptr);
+    give_uncached(block, c, call, left, nullptr,
+                  leaves_to_slab(c, nullptr) ? resting_place::slabs : resting_place::stash);
   }
 
   // ---- caches ---------------------------------------------------------------------------------
@@ -404,20 +405,26 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     maintain(left, own);
   }
 
-  // Another thread has most likely allocated a block that a cache without a stack for its class
-  // frees. The other thread may have the block's neighbours. If this thread got the block again,
-  // both threads would write to one cache line. So the block goes to its slab, and the first batch
-  // of a stack has whole lines.
+  // Another thread has most likely allocated a block that a thread frees which has no cache yet, or
+  // no stack for its class. The other thread may have the block's neighbours. If this thread got
+  // the block again, both threads would write to one cache line. So the block goes to its slab, and
+  // the first batch of a stack has whole lines.
 
   /// Returns: whether a block of class `c` may share a cache line, or a pair of lines, which
-  /// processors fetch together, with a block of another thread.
-  [[nodiscard]] bool may_share_lines(class_index c) const noexcept {
-    return classes::block_size(c) < 2 * cache_line_bytes && caches_.count() > 1;
+  /// processors fetch together, with a block of another thread. `own` (may be null) is the caller's
+  /// cache.
+  [[nodiscard]] bool may_share_lines(class_index c, const cache* own) const noexcept {
+    return classes::block_size(c) < 2 * cache_line_bytes && caches_.count() > (own != nullptr);
+  }
+  /// Returns: whether a block of class `c` that another thread has most likely allocated goes to
+  /// its slab.
+  [[nodiscard]] bool leaves_to_slab(class_index c, const cache* own) const noexcept {
+    return may_share_lines(c, own) && !this->bounds().freed_blocks_rest;
   }
   /// Returns: whether the cache leaves a block of class `c` to its slab. Counts it.
   [[nodiscard]] bool is_handed_over(cache& own, class_index c) noexcept {
-    if (own.is_open(c) || !may_share_lines(c) || own.handed_over == handed_over_max) return false;
-    if (this->bounds().freed_blocks_rest) return false;
+    if (own.is_open(c) || own.handed_over == handed_over_max || !leaves_to_slab(c, &own))
+      return false;
     ++own.handed_over;
     return true;
   }

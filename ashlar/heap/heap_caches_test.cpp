@@ -86,21 +86,30 @@ TEST(HeapCaches, AtMostEightSpareOnesAreKept) {
   h->audit();
 }
 
-// One thread allocates for two others. They free what they got and allocate for themselves.
+// One thread allocates for two others. They free what they got and allocate for themselves. A
+// thread has no cache before it allocates, but for a few that free much.
 TEST(HeapCaches, NeighboursThatAreHandedOverShareNoLineAfterwards) {
   for (const std::size_t size : {16u, 32u, 48u, 80u, 112u}) {
-    for (const bool by_turns : {false, true}) {
+    for (const auto& [by_turns, have_caches] :
+         {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
       const auto h = std::make_unique<test_heap>();
       cache* giver = h->attach();
-      std::array<cache*, 2> owners{h->attach(), h->attach()};
+      std::array<cache*, 2> owners{};
+      if (have_caches) owners = {h->attach(), h->attach()};
       std::array<std::vector<void*>, 2> blocks;
       for (int i = 0; i < 16; ++i)
         for (auto& of_one : blocks) of_one.push_back(allocate(*h, *giver, size));
       const auto free_all = [&](std::size_t who) {
-        for (void* block : blocks[who]) deallocate(*h, *owners[who], block);
+        for (void* block : blocks[who]) {
+          if (have_caches)
+            deallocate(*h, *owners[who], block);
+          else
+            h->deallocate_uncached(block, "free");
+        }
         blocks[who].clear();
       };
       const auto allocate_some = [&](std::size_t who) {
+        if (!have_caches) owners[who] = h->attach();
         for (int i = 0; i < 16; ++i) blocks[who].push_back(allocate(*h, *owners[who], size));
       };
       for (const std::size_t who : {0u, 1u}) {
@@ -112,7 +121,8 @@ TEST(HeapCaches, NeighboursThatAreHandedOverShareNoLineAfterwards) {
       std::vector<std::uintptr_t> shared;
       std::ranges::set_intersection(lines_of(blocks[0], size), lines_of(blocks[1], size),
                                     std::back_inserter(shared));
-      EXPECT_EQ(shared.size(), 0u) << size << (by_turns ? ", by turns" : "");
+      EXPECT_EQ(shared.size(), 0u)
+          << size << (by_turns ? ", by turns" : "") << (have_caches ? ", with caches" : "");
       check_equations(stats_of(*h, owners[0]));
       h->audit();
     }
