@@ -33,7 +33,7 @@ namespace ashlar::detail {
 
 /// The order: a lock is taken before those that stand below it here.
 enum class lock_rank : std::uint8_t {
-  heap_lives,       ///< runtime, one: that a heap instance begins or ends, or the process forks
+  heap_lives,       ///< instance, one: that a heap instance begins or ends, or the process forks
   reserve_figures,  ///< runtime, one a generation of the reserve heap: its figures
   checks,           ///< check, one a heap: the records of full checks, and their queue
   guards,           ///< check, one: the slots of guarded blocks
@@ -42,10 +42,10 @@ enum class lock_rank : std::uint8_t {
   start,            ///< heap: that the heap starts, once
   slabs,            ///< heap: which slab the next look sees
   central,          ///< heap, two a class, one a side: its stash and slabs
-  purge,            ///< heap: that one thread purges
-  pages,            ///< heap: runs of pages, ranges, slots of stashes
-  pieces,           ///< runtime, one a heap instance: the pieces that its source gave
-  heap_links,       ///< runtime, one: the list of heap instances, and who keeps one from ending
+  purge,            ///< pages: that one thread purges
+  pages,            ///< pages: runs of pages, ranges, slots of stashes
+  pieces,           ///< instance, one a heap instance: the pieces that its source gave
+  heap_links,       ///< instance, one: the list of heap instances, and who keeps one from ending
   gate_passes,      ///< runtime, one: the list of threads that the fork's gate knows
 };
 inline constexpr std::size_t lock_ranks = static_cast<std::size_t>(lock_rank::gate_passes) + 1;

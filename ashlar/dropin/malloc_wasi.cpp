@@ -72,17 +72,9 @@ using heap = basic_heap<config>;
 using classes = heap::classes;
 using hits = detail::interface_hits<classes>;
 
-/// A stack without room: every call misses.
-void* const no_room[2] = {};
-constexpr detail::cache_tops make_empty_tops() noexcept {
-  detail::cache_tops t{};
-  for (void**& top : t.top) top = const_cast<void**>(no_room) + 1;
-  return t;
-}
-
 constinit heap the_heap;
 constinit heap::cache* own = nullptr;
-constinit const detail::cache_tops no_tops = make_empty_tops();
+constinit const detail::cache_tops no_tops = detail::tops_without_room();
 constinit detail::cache_tops* tops = const_cast<detail::cache_tops*>(&no_tops);
 
 /// Returns: whether the heap is there, with its cache if there is memory for one.

@@ -11,6 +11,18 @@
 //
 // This file has the engine of a heap with caches: misses of a cache, how much each stack may hold,
 // owners that begin and end, forks. What is behind the caches is shared_heap.hpp.
+//
+//   a block leaves a stack because                       which ones         it goes to
+//   the stack is full and may not grow                   the older half     the stash
+//   another stack opens, or there are more caches now    idle stacks        the stash
+//   the cache drains (reclaimer.hpp: idleness)           the call's class,  the stash
+//                                                        two idle stacks
+//   the heap is about to grow                            idle stacks        its slab
+//   memory was refused                                   all                its slab
+//   the owner ends, or trims                             all                the stash
+//
+// A stack is idle if it is as its owner's last miss, or a look since, has left it. A short block
+// that another thread has most likely allocated enters no stack: is_handed_over.
 // Locks: core/lock_order.hpp.
 #pragma once
 
@@ -62,32 +74,6 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   // ---- blocks: the misses ---------------------------------------------------------------------
 
-  /// Effects: fills stack `c` and pops one. Requires: c != 0.
-  [[nodiscard]] ASHLAR_MISS void* refill(cache& own, class_index c) noexcept {
-    step_budget left = this->budget_of_call();
-    keep_to_share(own, left);
-    const bool first_miss = !own.is_open(c);
-    if (!prepare(own, c, left)) return allocate_uncached(c, left, &own);
-    if (!first_miss) grow(own, c, detail::miss::empty);
-    // It need not be empty when counting led here.
-    if (void* const block = pop(own, c); block != nullptr) return block;
-    const std::size_t room =
-        left.steps_left(step::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
-    void** const first = own.first(c);
-    const batch_start start =
-        first_miss && may_share_lines(c, &own) ? batch_start::free_word : batch_start::lowest_block;
-    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own}, left, start);
-    if (got == 0) return nullptr;
-    if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
-    if (!own.uses_keys()) note_marks(own, c, first, got);
-    own.top(c) = first + got;
-    own.moved_blocks += got;
-    void* const block = pop(own, c);
-    publish(own, c);
-    maintain(left, &own);
-    return block != nullptr ? block : allocate_uncached(c, left, &own);  // all were written to
-  }
-
   /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
   /// Ends in a fault naming `call` when no live block of this heap starts there.
   ASHLAR_MISS void deallocate_slow(cache& own, void* block, const char* call) noexcept {
@@ -109,7 +95,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     *slot = block;
     detail::mark_beside(slot) = this->use_of(c).put_to_rest(block);
     publish(own, c);
-    maintain(left, &own);
+    after_miss(left, &own);
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
@@ -183,7 +169,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Effects: all blocks of the cache go back; the cache itself is kept for the next owner.
   void detach(cache* own) noexcept {
     flush(*own);
-    this->note_end(own->moved_blocks);
+    this->at_end(own->moved_blocks);
     caches_.detach(this->sealed_space(), own, this->pages().first_tables());
   }
 
@@ -251,9 +237,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
  private:
   friend struct detail::heap_layout;  // tells where the members are
+  using shared::after_miss;
   using shared::deallocate_large;
   using shared::give;
-  using shared::maintain;
   using shared::take;
   using batch_start = detail::batch_start;
   using resting_place = detail::resting_place;
@@ -294,6 +280,30 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// So many blocks a cache leaves to their slabs. Then it opens stacks, as for a thread that only
   /// frees.
   static constexpr std::uint8_t handed_over_max = 32;
+
+  /// Effects: fills stack `c`, which is empty, and pops one. Requires: c != 0.
+  [[nodiscard]] ASHLAR_MISS void* refill(cache& own, class_index c) noexcept {
+    step_budget left = this->budget_of_call();
+    keep_to_share(own, left);
+    const bool first_miss = !own.is_open(c);
+    if (!prepare(own, c, left)) return allocate_uncached(c, left, &own);
+    if (!first_miss) grow(own, c, detail::miss::empty);
+    const std::size_t room =
+        left.steps_left(step::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
+    void** const first = own.first(c);
+    const batch_start start =
+        first_miss && may_share_lines(c, &own) ? batch_start::free_word : batch_start::lowest_block;
+    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own}, left, start);
+    if (got == 0) return nullptr;
+    if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
+    if (!own.uses_keys()) note_marks(own, c, first, got);
+    own.top(c) = first + got;
+    own.moved_blocks += got;
+    void* const block = pop(own, c);
+    publish(own, c);
+    after_miss(left, &own);
+    return block != nullptr ? block : allocate_uncached(c, left, &own);  // all were written to
+  }
 
   /// Effects: closes stacks of the cache that rest, until it may have room for `more` bytes within
   /// `share`. It goes round, and looks at `looks` stacks at most: what is used since the last time
@@ -394,7 +404,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       if (take(c, &block + 1, 1, own_blocks{*this, own}, left, batch_start::lowest_block) == 0)
         return nullptr;
     } while (!this->wake(block, c));
-    maintain(left, own);
+    after_miss(left, own);
     return block;
   }
   /// Effects: gives back `block` of class `c`, which is in use. `own` is as for allocate_uncached.
@@ -402,7 +412,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
                      const cache* own, resting_place to = resting_place::stash) noexcept {
     this->use_of(c).put_to_rest(block);
     static_cast<void>(give(c, &block, 1, call, left, to, own != nullptr ? own->side : 0));
-    maintain(left, own);
+    after_miss(left, own);
   }
 
   // Another thread has most likely allocated a block that a thread frees which has no cache yet, or

@@ -16,8 +16,9 @@
 // in use leave alone.
 //
 // A batch is taken from the first of these that has a block: the side's stash, its slabs whose
-// pages are all in memory; if a slab is empty, the side's other slabs; the other side's stash; free
-// pages, as a new slab; the other side's slabs; growth.
+// pages are all in memory; if a slab of either side is empty, the side's other slabs, or a new one
+// for which the other side's empty slab leaves; the other side's stash; free pages, as a new slab;
+// the other side's slabs; growth.
 //
 // Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers).
 // Thread-safety: any caller. No lock is held while others are called, but for the page heap and the
@@ -106,27 +107,17 @@ class central {
     return got;
   }
 
-  /// Effects: takes blocks back: what fits into the stash of `side`, then others until `left` is
-  /// spent, one at least. A fault naming `call` for an address that is no block in use of this
-  /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes
-  /// on after it, that address is dropped. Returns: how many are dealt with, the first ones.
+  /// Effects: takes blocks back until `left` is spent, one at least: what fits into the stash of
+  /// `side`, then others into their slabs. With resting_place::slabs all go there: who takes next
+  /// does not get these blocks first. A fault naming `call` for an address that is no block in use
+  /// of this class: at once if it has to be sorted into its slab, else when it is. Where the
+  /// process goes on after it, that address is dropped. Returns: how many are dealt with, the first
+  /// ones.
   [[nodiscard]] std::size_t give(void* const* blocks, std::size_t count, const char* call,
-                                 step_budget& left, unsigned side = 0) noexcept {
-    sorted_blocks how(true);
-    const std::size_t done = sides_[side].give(kind_, blocks, count, how, left);
-    finish(sides_[side], how, call);
-    return done;
-  }
-
-  /// As `give`, but into the slabs: who takes next does not get these blocks first.
-  [[nodiscard]] std::size_t give_to_slabs(void* const* blocks, std::size_t count, const char* call,
-                                          step_budget& left, unsigned side = 0) noexcept {
-    sorted_blocks how(false);
-    std::size_t done = 0;
-    {
-      const std::lock_guard guard(sides_[side].mutex);
-      done = sides_[side].put_into_slabs(kind_, blocks, count, how, left);
-    }
+                                 step_budget& left, resting_place to = resting_place::stash,
+                                 unsigned side = 0) noexcept {
+    sorted_blocks how(to == resting_place::stash);
+    const std::size_t done = sides_[side].give(kind_, blocks, count, to, how, left);
     finish(sides_[side], how, call);
     return done;
   }

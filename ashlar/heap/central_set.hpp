@@ -17,10 +17,6 @@
 
 namespace ashlar::detail {
 
-/// Where blocks of a cache go: to the stash, or past it to their slabs. The second is for a caller
-/// about to sort stashes back, who would only fault in the stash's pages for nothing.
-enum class resting_place : bool { stash, slabs };
-
 /// What a caller without a cache can give back before the heap grows.
 struct no_cache {
   [[nodiscard]] unsigned side() const noexcept { return 0; }

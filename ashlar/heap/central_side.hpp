@@ -41,6 +41,10 @@ struct central_kind : slab_kind {
   }
 };
 
+/// Where blocks of a cache go: to the stash, or past it to their slabs. The second is for a caller
+/// about to sort stashes back, who would only fault in the stash's pages for nothing.
+enum class resting_place : bool { stash, slabs };
+
 /// What may serve a batch: this one, and before it those above.
 enum class batch_source : std::uint8_t {
   stash,
@@ -105,11 +109,12 @@ class alignas(64) central_side {
     return got;
   }
 
-  /// Effects: blocks come back: what fits into the stash, then others until `left` is spent, one at
-  /// least. Returns: how many are dealt with, the first ones.
+  /// Effects: blocks come back: what fits into the stash, unless they are for the slabs, then
+  /// others until `left` is spent, one at least. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(const kind& of, void* const* blocks, std::size_t count,
-                                 sorted_blocks& how, step_budget& left) noexcept {
+                                 resting_place to, sorted_blocks& how, step_budget& left) noexcept {
     const std::lock_guard guard(mutex);
+    if (to == resting_place::slabs) return put_into_slabs(of, blocks, count, how, left);
     if (!stash.is_placed()) [[unlikely]]
       place_stash(of);
     std::size_t done = stash.give(blocks, count);

@@ -59,7 +59,8 @@ struct fixture_with {
   void give(const std::vector<void*>& blocks, unsigned side = 0) {
     step_budget all = step_budget::without_end();
     for (std::size_t done = 0; done < blocks.size();)
-      done += one.give(blocks.data() + done, blocks.size() - done, "free", all, side);
+      done += one.give(blocks.data() + done, blocks.size() - done, "free", all,
+                       resting_place::stash, side);
   }
   void settle() {
     step_budget all = step_budget::without_end();
@@ -677,7 +678,7 @@ TEST(Central, BlocksThatComeBackAreTakenUntilTheWorkIsSpentOneAtLeast) {
   step_budget little(1);
   EXPECT_EQ(f.one.give(f.one_of_each.data(), 20, "free", little), 5u) << "the stash costs nothing";
   EXPECT_EQ(f.one.give(f.one_of_each.data() + 5, 15, "free", little), 1u);
-  EXPECT_EQ(f.one.give_to_slabs(f.one_of_each.data() + 6, 14, "free", little), 1u);
+  EXPECT_EQ(f.one.give(f.one_of_each.data() + 6, 14, "free", little, resting_place::slabs), 1u);
   step_budget more(5 * cost_of(step::stretch_sorted));
   const std::size_t done = f.one.give(f.one_of_each.data() + 7, 13, "free", more);
   EXPECT_GE(done, 2u);

@@ -13,7 +13,8 @@
 //                                                   above 32 KiB to B / 8192
 //
 // n caches share T evenly: each may hold S = T / n, blocks up to S / 8, and a stack of it S / 32 or
-// 4 KiB at first. Stacks grow to half of what the heap has handed out at most, all together.
+// 4 KiB at first. Stacks grow, all together, to half of what callers and caches hold, large blocks
+// included; each cache by 512 KiB in any case (cache_bytes_min).
 //
 // A cache comes back to its share at its misses. The cache of a thread that is idle cannot be
 // reached, and holds what its share was at its last miss. In the order in which they began, the
@@ -37,15 +38,17 @@ struct heap_bounds {
   /// Pages of slabs (whole ones) and large blocks in use, and free pages that keep their memory.
   /// Not the heap's own tables.
   std::size_t budget_bytes = SIZE_MAX;
-  /// What all caches together may hold for each processor, shared out evenly, and what each may
-  /// grow by within its share, however little the heap has handed out.
+  /// What all caches together may hold for each processor, shared out evenly.
   std::size_t caches_bytes = 5 * 1024 * 1024;
+  /// What each cache may grow by within its share, however little the heap has handed out.
   std::size_t cache_bytes_min = 512 * 1024;
-  /// What a stack of a new cache holds, and the largest block that a cache keeps at all.
+  /// What a stack of a new cache holds.
   std::size_t stack_bytes_first = detail::cached_bytes_first;
+  /// The largest block that a cache keeps at all.
   std::size_t cached_block_max = small_size_max;
-  /// What a stash holds, and what all stashes must hold to be sorted back before the heap grows.
+  /// What a stash holds.
   std::size_t stash_bytes = 16 * 1024 * 1024;
+  /// What all stashes must hold to be sorted back before the heap grows.
   std::size_t settle_bytes_min = 512 * 1024;
   /// A class with so many slabs grows steadily. Each further one is put into memory when it is
   /// made: one system call instead of a page fault for each page. Blocks above a page may stay

@@ -15,14 +15,19 @@
 //   refusal          a request without memory   stashes and stacks to slabs, all      all
 //                                               free runs to the system
 //   request          trim                       stashes, all free pages               all
-//   pressure         the thread, or a crossed   as by age, at once                    8,192 slabs
-//                    soft limit
+//   pressure         the background thread      as by age, at once                    8,192 slabs
+//   soft limit       the call that crosses it   free runs; after the program's        8,192 slabs
+//                                               function also as by age, at once
+//
+// A negative delay stops age, idleness and growth. No page of a slab leaves by a scan
+// or by growth while fewer pages are free than are to be kept.
 //
 // Without a scan, pages leave when a large block is freed, cleared or copied (large_blocks.hpp),
-// and addresses at the end of a range are given up with them (free_runs.hpp).
+// or when tables, records or a cache lack memory (page_supply.hpp: make_room), and addresses at the
+// end of a range are given up with them (free_runs.hpp).
 //
-// Where stashes go to slabs, empty slabs that rest leave, too. Age is counted in scans: what one
-// scan finds unused goes at the next one. Sorting a scattered block back costs some 5 to 10 ns,
+// Where stashes go to slabs, empty slabs that rest leave, too. Stashes and the pages of slabs age in
+// scans: what one scan finds unused goes at the next one. Free runs age by the delay. Sorting a scattered block back costs some 5 to 10 ns,
 // the fault of a fresh page some 1.4 us: so growth pays for sorting. Growth beyond the peak gives
 // pages back at once, else the heap would hold old pages beside the new ones. A heap below its
 // peak keeps them: a page that leaves too early costs a page fault. The figures are measured

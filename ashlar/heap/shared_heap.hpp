@@ -9,7 +9,8 @@
 //      | runs of pages                             | runs of pages
 //   page heap
 //
-// Law: memory grows only when nothing at hand can serve. First a request goes without growth, then
+// Law: the heap takes addresses that it never used only when nothing at hand can serve. First a
+// request goes without growth, then
 // with growth (and some of what rests is sorted back before, if that pays), then all that rests is
 // sorted back, and growth is tried once more. Invariant: held() == bytes of blocks that callers and
 // caches have. Thread-safety: any caller at any time, unless a function says otherwise.
@@ -119,22 +120,20 @@ class shared_heap {
     if (before >= remap_pages_min) {
       if (run* to = pages_.large().move(from, pages); to != nullptr) {
         held_.note_large(before, pages);
-        maintain(left);
+        after_miss(left);
         return pages_.address_of(*to);
       }
     }
-    run* to = pages_.large().make_to_grow(pages, growth::refused);
-    if (to == nullptr) {
-      reclaimer_.before_growth(no_cache{}, pages, left);
-      to = pages_.large().make_to_grow(pages, growth::allowed);
-    }
+    run* const to = by_growth_at_last(
+        no_cache{}, no_cache{}, pages, left,
+        [&](growth g, std::size_t) { return pages_.large().make_to_grow(pages, g); });
     if (to == nullptr) return nullptr;
     held_.note_large(0, pages);
     void* const moved = pages_.address_of(*to);
     std::memcpy(moved, block, before << page_shift);
     static_cast<void>(pages_.large().remove_outgrown(block));
     held_.note_large(before, 0);
-    maintain(left);
+    after_miss(left);
     return moved;
   }
 
@@ -302,22 +301,17 @@ class shared_heap {
   template <class Cached>
   [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, Cached cached,
                                  step_budget& left, batch_start start) noexcept {
-    const unsigned side = cached.side();
-    std::size_t got = centrals_[c].take(out, count, growth::refused, left, start, side);
-    left.spend<space_type>(step::block_taken, got);
-    if (got == 0) {
-      const std::size_t bytes = reclaimer_.before_growth(cached, classes::shape(c).pages, left);
-      count = left.steps_left(step::block_taken,
-                              std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count));
-      got = centrals_[c].take(out, count, growth::allowed, left, batch_start::lowest_block, side);
-      if (got == 0) {
-        reclaimer_.sort_all(cached);
-        got = centrals_[c].take(out, count, growth::allowed, left, batch_start::lowest_block, side);
+    const auto attempt = [&](growth g, std::size_t bytes) {
+      if (g == growth::allowed) {
+        start = batch_start::lowest_block;
+        count = left.steps_left(step::block_taken,
+                                std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count));
       }
-      if (got == 0) return 0;
-      left.spend<space_type>(step::block_taken, got);
-      reclaimer_.after_growth();
-    }
+      return centrals_[c].take(out, count, g, left, start, cached.side());
+    };
+    const std::size_t got =
+        by_growth_at_last(cached, cached, classes::shape(c).pages, left, attempt);
+    left.spend<space_type>(step::block_taken, got);
     held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));
     return got;
   }
@@ -326,12 +320,9 @@ class shared_heap {
   /// spent. Ends in a fault naming `call` for an address that is no block in use, at once or when
   /// it is sorted back. Returns: how many.
   [[nodiscard]] std::size_t give(class_index c, void* const* blocks, std::size_t count,
-                                 const char* call, step_budget& left,
-                                 resting_place to = resting_place::stash,
-                                 unsigned side = 0) noexcept {
-    const std::size_t done = to == resting_place::stash
-                                 ? centrals_[c].give(blocks, count, call, left, side)
-                                 : centrals_[c].give_to_slabs(blocks, count, call, left, side);
+                                 const char* call, step_budget& left, resting_place to,
+                                 unsigned side) noexcept {
+    const std::size_t done = centrals_[c].give(blocks, count, call, left, to, side);
     held_.note(-static_cast<std::int64_t>(done * classes::block_size(c)));
     return done;
   }
@@ -346,18 +337,12 @@ class shared_heap {
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX || !start()) return nullptr;
     const std::size_t pages = std::max<std::size_t>(divide_up(size, page_size), 1);
     const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
-    run* r = pages_.large().make(pages, align_pages, growth::refused);
-    if (r == nullptr) {
-      step_budget left = budget_of_call();
-      reclaimer_.before_growth(no_cache{}, pages, left);  // a cache's few pages would not help
-      r = pages_.large().make(pages, align_pages, growth::allowed);
-      if (r == nullptr) {
-        reclaimer_.sort_all(cached);
-        r = pages_.large().make(pages, align_pages, growth::allowed);
-      }
-      if (r == nullptr) return nullptr;
-      reclaimer_.after_growth();
-    }
+    step_budget left = budget_of_call();
+    // A cache's few pages would not help before memory is refused.
+    run* const r = by_growth_at_last(no_cache{}, cached, pages, left, [&](growth g, std::size_t) {
+      return pages_.large().make(pages, align_pages, g);
+    });
+    if (r == nullptr) return nullptr;
     held_.note_large(0, r->pages);
     zeroed = to_be_zero ? pages_.large().try_clear(*r) : r->zero;
     return pages_.address_of(*r);
@@ -369,7 +354,26 @@ class shared_heap {
     if (bytes == 0) return fail(block, call);
     held_.note_large(bytes >> page_shift, 0);
     step_budget left = budget_of_call();
-    maintain(left);
+    after_miss(left);
+  }
+
+  /// The law of this file, for a request of `pages`. Of the caller's cache `idle` is sorted back
+  /// before the heap grows, `all` when memory was refused. Returns: what attempt(growth, bytes that
+  /// may be taken) does, 0 or null when memory is out.
+  template <class Idle, class All, class Attempt>
+  [[nodiscard]] auto by_growth_at_last(Idle idle, All all, std::size_t pages, step_budget& left,
+                                       Attempt attempt) noexcept {
+    auto got = attempt(growth::refused, SIZE_MAX);
+    if (got) [[likely]]
+      return got;
+    const std::size_t bytes = reclaimer_.before_growth(idle, pages, left);
+    got = attempt(growth::allowed, bytes);
+    if (!got) {
+      reclaimer_.sort_all(all);
+      got = attempt(growth::allowed, bytes);
+    }
+    if (got) reclaimer_.after_growth();
+    return got;
   }
 
   /// Returns: what tells which blocks of class `c` are in use.
@@ -398,10 +402,10 @@ class shared_heap {
 
   /// As those of the reclaimer.
   [[nodiscard]] bool drains(const void* cache) const noexcept { return reclaimer_.drains(cache); }
-  void maintain(step_budget& left, const void* cache = nullptr) noexcept {
+  void after_miss(step_budget& left, const void* cache = nullptr) noexcept {
     reclaimer_.after_miss(space_, cache, left);
   }
-  void note_end(std::size_t moved_blocks) noexcept { reclaimer_.at_end(moved_blocks); }
+  void at_end(std::size_t moved_blocks) noexcept { reclaimer_.at_end(moved_blocks); }
 
   /// As basic_heap::prefault, without caches.
   [[nodiscard]] bool prefault_pages(std::size_t bytes) noexcept {

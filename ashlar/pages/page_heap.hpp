@@ -45,12 +45,8 @@
 
 namespace ashlar::detail {
 
-struct page_heap_stats : large_block_stats {
+struct page_heap_stats : large_block_stats, page_counts {
   std::uint64_t reserved_bytes = 0;
-  std::uint64_t committed_bytes = 0;  ///< in use or dirty, tables excluded: no more is resident
-  std::uint64_t peak_committed_bytes = 0;
-  std::uint64_t given_back_bytes = 0;
-  std::uint64_t limit_bytes = 0;     ///< committed_bytes at most; 0: no bound
   std::uint64_t table_bytes = 0;     ///< in memory
   std::uint64_t closes_refused = 0;  ///< pages behind slabs that the system did not close
 };
@@ -333,17 +329,12 @@ class page_heap {
 
   [[nodiscard]] page_heap_stats stats() noexcept {
     const std::lock_guard guard(supply().mutex());
-    page_heap_stats s{large_.stats()};
+    page_heap_stats s{large_.stats(), supply().counts()};
     s.closes_refused = closes_refused_;
     s.reserved_bytes = ranges().reserved_bytes();
     s.table_bytes = space().resident(slots_.entries(), slots_.committed_bytes());
     for (std::uint32_t i = 0; i < ranges().count(); ++i)
       s.table_bytes += ranges()[i].resident_table_bytes(space());
-    const typename supply_type::page_counts counts = supply().counts();
-    s.committed_bytes = counts.committed_bytes;
-    s.peak_committed_bytes = counts.peak_committed_bytes;
-    s.given_back_bytes = counts.given_back_bytes;
-    s.limit_bytes = counts.limit_bytes;
     return s;
   }
 

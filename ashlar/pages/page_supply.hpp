@@ -45,6 +45,14 @@ struct purge_policy {
 /// Whether a request may be served from pages that were never used, or only from free ones.
 enum class growth : bool { refused, allowed };
 
+struct page_counts {
+  std::size_t used_pages = 0;
+  std::uint64_t committed_bytes = 0;  ///< in use or dirty, tables excluded: no more is resident
+  std::uint64_t peak_committed_bytes = 0;
+  std::uint64_t given_back_bytes = 0;
+  std::uint64_t limit_bytes = 0;  ///< committed_bytes at most; 0: no bound
+};
+
 template <address_space Space, class Mutex>
 class page_supply {
  public:
@@ -132,7 +140,8 @@ class page_supply {
     return committed_pages_.load(std::memory_order_relaxed) << page_shift;
   }
 
-  /// Returns: pages of runs that requests took where no page was used before, ever. Takes no lock.
+  /// Returns: pages that requests have got, ever, beyond dirty and clean runs; not those by which
+  /// large blocks grew. Takes no lock.
   [[nodiscard]] std::size_t grown_pages() const noexcept {
     return grown_pages_.load(std::memory_order_relaxed);
   }
@@ -339,10 +348,6 @@ class page_supply {
     return fresh;
   }
 
-  struct page_counts {
-    std::size_t used_pages;
-    std::uint64_t committed_bytes, peak_committed_bytes, given_back_bytes, limit_bytes;
-  };
   [[nodiscard]] page_counts counts() const noexcept {
     return {used_pages_, std::uint64_t{used_pages_ + runs_.dirty_pages()} << page_shift,
             std::uint64_t{committed_pages_peak_} << page_shift, given_back_bytes_,

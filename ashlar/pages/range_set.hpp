@@ -146,7 +146,7 @@ class range_set {
   }
 
   // In a gap: twice the machine, for blocks are scattered and need addresses side by side. The
-  // class table of the most takes 64 MiB.
+  // class table of the most takes 128 MiB of addresses, and as many before it.
   static constexpr std::size_t first_gap_min = gib(16);
   static constexpr std::size_t first_gap_max = gib(256);
   static constexpr std::size_t gap_min = std::size_t{64} << 20;

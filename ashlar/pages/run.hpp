@@ -33,8 +33,8 @@ enum class run_kind : std::uint8_t {
   clean,     ///< free; its pages read as zero and cost no memory
   headroom,  ///< as clean, and kept for the large block in front of it to grow into
   closed,    ///< free; no access to its pages is possible, and they cost no memory
-  moving,    ///< addresses only: pages are being remapped to it, or were remapped from it
-  purging,   ///< on its way to clean, with the lock open
+  moving,    ///< busy with the lock open, and counts for nothing: remapped, closed or renewed
+  purging,   ///< busy with the lock open, and counts as in use: purged, populated or cut
   lost,      ///< its addresses may be unmapped since the system refused something; never used again
 };
 
@@ -67,7 +67,7 @@ struct run {
   page_set absent = 0;  ///< slab: its free pages that the system has, or has not given yet
   bool grown = false;   ///< large: it has grown; dirty: some block that had grown was here
   bool rest = false;    ///< dirty: left behind a large block that may grow into it
-  bool zero = false;    ///< large: nothing was ever written to it before it was handed out
+  bool zero = false;    ///< in use: it read as zero when it was cut
   bool closes = false;  ///< large: its pages are closed when they are freed
   std::uint16_t pieces =
       0;  ///< so many pieces of it, at most, came by remapping: its mapping is split

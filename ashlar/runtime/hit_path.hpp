@@ -76,9 +76,9 @@ ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
     deallocate_slow(block, call);
 }
 
-/// As `allocate_aligned`, where both are constants: so is the class then, and the hit is a pop.
 ASHLAR_COLD [[nodiscard]] void* allocate_aligned_slow(std::size_t size, std::size_t alignment,
                                                       const char* call = "allocate") noexcept;
+/// As `allocate_aligned`, where both are constants: so is the class then, and the hit is a pop.
 template <std::size_t Size, std::size_t Alignment>
 [[nodiscard]] ASHLAR_HOT void* allocate_constant() noexcept {
   constexpr class_index c = process_classes::class_for(Size, Alignment);

@@ -44,13 +44,16 @@ void* resized(void* block, std::size_t size) noexcept {
   return block;
 }
 
-/// As reallocate, by allocating and freeing anew.
+}  // namespace
+
 void* reallocate_by_calls(void* block, std::size_t have, std::size_t size,
                           const char* call) noexcept {
   return detail::reallocate_by_copy(
       block, have, size, [&] { return allocate(size, call); },
       [&](void* old) { deallocate(old, call); });
 }
+
+namespace {
 
 // ---- the rows of a plain and of a watched process -----------------------------------------------
 

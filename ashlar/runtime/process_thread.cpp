@@ -25,17 +25,7 @@
 
 namespace ashlar::runtime {
 
-namespace {
-void* const no_room[2] = {};
-constexpr detail::cache_tops make_no_tops() noexcept {
-  detail::cache_tops t{};
-  for (void**& top : t.top) top = const_cast<void**>(no_room) + 1;
-  return t;
-}
-
-}  // namespace
-
-constinit const detail::cache_tops no_tops = make_no_tops();
+constinit const detail::cache_tops no_tops = detail::tops_without_room();
 [[gnu::tls_model("initial-exec")]] constinit thread_local hit_state own_hits;
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
 #if defined(__ELF__)

@@ -24,7 +24,8 @@ inline std::pair<std::unique_ptr<test_heap>, test_heap::cache*> heap_with_cache(
 template <class Heap>
 void* allocate(Heap& h, typename Heap::cache& own, std::size_t size) {
   if (void* block = Heap::try_allocate(own.tops, size); block != nullptr) return block;
-  if (const class_index c = Heap::classes::class_for(size, 1); c != 0) return h.refill(own, c);
+  if (const class_index c = Heap::classes::class_for(size, 1); c != 0)
+    return h.allocate_class(own, c);
   bool zeroed = false;
   return h.allocate_large(size, 1, zeroed, &own);
 }

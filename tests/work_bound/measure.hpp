@@ -132,7 +132,7 @@ class runner {
     const class_index c = Heap::classes::class_for(size, 1);
     watch([&] {
       bool zeroed = false;
-      block = c != 0 ? heap_.refill(*own_[cache], c)
+      block = c != 0 ? heap_.allocate_class(*own_[cache], c)
                      : heap_.allocate_large(size, 1, zeroed, own_[cache]);
     });
     return block;
