@@ -457,33 +457,6 @@ TEST_F(Verify, ItIsToldThatProfilesAreNotReplayed) {
   }
 }
 
-// Not refused as untrue: there is nothing that could be.
-TEST_F(Verify, WhatIsNoCertificateOfThisVersionIsNamed) {
-  const auto why_none = [](const std::string& text) -> std::string {
-    try {
-      verify(text, {}, [](std::string_view) {});
-    } catch (const refused& error) {
-      ADD_FAILURE() << text << '\n' << error.what();
-    } catch (const std::runtime_error& error) {
-      return error.what();
-    }
-    return "";
-  };
-  for (const char* text : {"", "{", "[]", "{}", "7", R"({"seal": ""})", R"({"seal": 3})"})
-    EXPECT_NE(why_none(text).find("no certificate"), std::string::npos) << text;
-  const json all = json::parse(certificate({}));
-  for (const json& other : {json(1), json(3), json(-1), json("x"), json()}) {
-    json changed = all;
-    changed["certificate"] = other;
-    changed.erase("alignment");
-    EXPECT_NE(why_none(sealed(changed)).find("of version 2"), std::string::npos) << other;
-    EXPECT_NE(why_none(changed.dump()).find("of version 2"), std::string::npos) << other;
-  }
-  json heap = all;
-  heap["mode"] = "heap";
-  EXPECT_NE(why_none(sealed(heap)).find("static pools"), std::string::npos);
-}
-
 TEST_F(Verify, WhatIsMissingInACertificateOrNoNumberIsRefused) {
   const json all = json::parse(certificate({}));
   for (const std::string name : {"alignment", "resolution", "classes", "moments", "inputs"}) {
