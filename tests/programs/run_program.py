@@ -65,10 +65,6 @@ class World:
         self.results.append((" ".join(command[:4]), done.stdout))
         return done.stdout
 
-    def keep_file(self, name):
-        with open(self.path(name), "rb") as file:
-            self.results.append((name, file.read()))
-
 
 def program(name):
     found = shutil.which(name)
