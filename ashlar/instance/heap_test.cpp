@@ -1,6 +1,6 @@
 // Heap instances: blocks, threads that come and go, heaps that come and go, fork, misuse.
 // Needs POSIX.
-#include <tests/support/live_blocks.hpp>
+#include <tests/support/pattern.hpp>
 #include <tests/support/resident.hpp>
 #include <tests/support/test_headers.hpp>
 
@@ -23,20 +23,27 @@ static_assert(!std::is_copy_constructible_v<heap<>> && !std::is_move_constructib
 TEST(Heap, BlocksAreAlignedApartAndTheCallers) {
   heap h({.name = "blocks"});
   EXPECT_STREQ(h.name(), "blocks");
-  support::live_blocks<support::expects, SIZE_MAX> held;
+  struct block {
+    void* begin;
+    std::size_t size, usable;
+  };
+  std::vector<block> held;  // each with a pattern of its place here
   for (std::size_t alignment = 1; alignment <= 4 * mib; alignment *= 2) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100},
                                    std::size_t{5000}, std::size_t{32768}, std::size_t{100'000}}) {
       void* const p = h.try_allocate(size, alignment);
       ASSERT_NE(p, nullptr);
-      EXPECT_GE(h.usable_size(p), 1u);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % std::max<std::size_t>(alignment, 16), 0u);
+      EXPECT_GE(h.usable_size(p), std::max<std::size_t>(size, 1));
       EXPECT_TRUE(h.owns(p));
-      held.add(p, size, h.usable_size(p), std::max<std::size_t>(alignment, 16));
+      held.push_back({p, size, h.usable_size(p)});
+      support::fill_pattern(p, held.size(), held.back().usable);
     }
   }
-  while (!held.empty()) {
-    const support::live_block b = held.take_last();
-    h.deallocate(b.address, b.size, 16);
+  for (; !held.empty(); held.pop_back()) {
+    const block& b = held.back();
+    EXPECT_EQ(support::find_damage(b.begin, held.size(), b.usable), b.usable);
+    h.deallocate(b.begin, b.size, 16);
   }
   h.deallocate(nullptr);
   h.deallocate(nullptr, 0);

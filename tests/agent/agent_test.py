@@ -165,7 +165,32 @@ class AgentTest(CommandTest):
         self.addCleanup(made.end)
         return made
 
-    # ---- what it answers -----------------------------------------------------------------------------
+    def check_by_pprof(self, place):
+        go = shutil.which("go") or "/usr/local/go/bin/go"
+        if os.path.exists(go):
+            top = subprocess.run([go, "tool", "pprof", "-top", place], capture_output=True, text=True, check=False,
+                                 env={**os.environ, "PPROF_TMPDIR": self.folder})
+            self.assertEqual(top.returncode, 0, top.stderr)
+            self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
+
+    def resident_kib(self, process):
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+            return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+    def lines_at_end(self, agent, seconds=15, how=signal.SIGTERM):
+        """What it said, once it has ended, which takes no longer than that."""
+        begin = time.monotonic()
+        agent.send_signal(how)
+        self.assertEqual(agent.wait(timeout=30), 0)
+        self.assertLess(time.monotonic() - begin, seconds)
+        return agent.stderr.read().splitlines()
+
+    def token(self):
+        return write(self.path("token"), 32 * "a" + "\n")
+
+
+class Answers(AgentTest):
+    """What it answers."""
 
     def test_metrics(self):
         first = self.service(OTEL_SERVICE_NAME='we"b\\', OTEL_RESOURCE_ATTRIBUTES="service.version=1%2C2,a=b")
@@ -249,28 +274,32 @@ class AgentTest(CommandTest):
                                  capture_output=True)
         self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
 
+    def from_prometheus(self, job, query, wanted):
+        """Returns: what Prometheus answers, with the agent as its only job, as soon as there are so many."""
+        port, found = free_port(), []
+        settings = write(self.path("prometheus.yml"), "global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: ashlar\n" + job)
+        self.start(["prometheus", f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}",
+                    f"--storage.tsdb.path={self.folder}/data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def are_found():
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{query}", timeout=5) as answer:
+                    data = json.load(answer)["data"]
+            except (OSError, urllib.error.URLError):
+                return False
+            found[:] = data.get("result", data.get("activeTargets"))
+            return len(found) == wanted
+        self.assertTrue(wait_until(are_found, 60), f"Prometheus has not found {wanted}")
+        return found
+
     @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")
     def test_prometheus(self):
         service = self.service(OTEL_SERVICE_NAME="shop")
         service.ask("keep 5000")
         self.agent("--token-file", self.token())
-        port = free_port()
-        settings = write(self.path("prometheus.yml"), "global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: ashlar\n"
-                         f"  authorization: {{credentials_file: {self.token()}}}\n  static_configs:\n"
-                         f"  - targets: ['127.0.0.1:{self.address[1]}']\n")
-        self.start(["prometheus", f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}",
-                    f"--storage.tsdb.path={self.folder}/data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        found = []
-
-        def is_answered():
-            try:
-                url = f"http://127.0.0.1:{port}/api/v1/query?query=ashlar_heap_used_bytes%7Bservice%3D%22shop%22%7D"
-                with urllib.request.urlopen(url, timeout=5) as answer:
-                    found[:] = json.load(answer)["data"]["result"]
-            except (OSError, urllib.error.URLError):
-                return False
-            return bool(found)
-        self.assertTrue(wait_until(is_answered, 60), "Prometheus has no such figure")
+        found = self.from_prometheus(f"  authorization: {{credentials_file: {self.token()}}}\n  static_configs:\n"
+                                     f"  - targets: ['127.0.0.1:{self.address[1]}']\n",
+                                     "query?query=ashlar_heap_used_bytes%7Bservice%3D%22shop%22%7D", 1)
         self.assertEqual(found[0]["metric"]["pid"], str(service.pid))
         self.assertEqual(found[0]["metric"]["job"], "ashlar")
         text = self.text("/metrics", Authorization=f"Bearer {32 * 'a'}")
@@ -283,23 +312,10 @@ class AgentTest(CommandTest):
         """What a reader of profiles does with the list: each process's own URL, which has its profile."""
         services = [self.service(ASHLAR_SAMPLE="1K", OTEL_SERVICE_NAME=name) for name in ("shop", 'a "b"')]
         self.agent()
-        port = free_port()
         # Readers of profiles take the path and the parameter from the labels; Prometheus has another name for the path.
-        settings = write(self.path("prometheus.yml"), "scrape_configs:\n- job_name: ashlar\n  http_sd_configs:\n"
-                         f"  - url: 'http://127.0.0.1:{self.address[1]}/targets'\n  relabel_configs:\n"
-                         "  - {source_labels: [__profile_path__], target_label: __metrics_path__}\n")
-        self.start(["prometheus", f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}",
-                    f"--storage.tsdb.path={self.folder}/data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        found = []
-
-        def are_found():
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/targets", timeout=5) as answer:
-                    found[:] = json.load(answer)["data"]["activeTargets"]
-            except (OSError, urllib.error.URLError):
-                return False
-            return len(found) == 2
-        self.assertTrue(wait_until(are_found, 60), "Prometheus has not found the targets")
+        found = self.from_prometheus("  http_sd_configs:\n"
+                                     f"  - url: 'http://127.0.0.1:{self.address[1]}/targets'\n  relabel_configs:\n"
+                                     "  - {source_labels: [__profile_path__], target_label: __metrics_path__}\n", "targets", 2)
         by_pid = {each["labels"]["pid"]: each for each in found}
         self.assertEqual(set(by_pid), {str(each.pid) for each in services})
         for service, name in zip(services, ("shop", 'a "b"')):
@@ -349,14 +365,6 @@ class AgentTest(CommandTest):
         self.assertTrue(any("keep" in name for name in sites["sites"][0]["frames"]))
         self.check_by_pprof(f"http://127.0.0.1:{self.address[1]}/debug/pprof/heap?pid={service.pid}")
 
-    def check_by_pprof(self, place):
-        go = shutil.which("go") or "/usr/local/go/bin/go"
-        if os.path.exists(go):
-            top = subprocess.run([go, "tool", "pprof", "-top", place], capture_output=True, text=True, check=False,
-                                 env={**os.environ, "PPROF_TMPDIR": self.folder})
-            self.assertEqual(top.returncode, 0, top.stderr)
-            self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
-
     def test_profiles_that_there_are_not(self):
         self.agent()
         self.assertEqual(self.ask("/debug/pprof/heap")[0].status, 400)
@@ -386,6 +394,11 @@ class AgentTest(CommandTest):
     def record(self, pid, seconds):
         return self.ask(f"/record?pid={pid}&seconds={seconds}", "POST", X_Ashlar="1")
 
+    def has_lost_50(self, trace):
+        """The service lost so many blocks while it was recorded."""
+        said = self.ashlar("leaks", "--trace", "-", input=trace, text=False).stdout
+        self.assertRegex(said, rb"34\.2 KiB in 50 blocks")
+
     def test_recording(self):
         service = self.service()
         agent = self.agent()
@@ -405,9 +418,7 @@ class AgentTest(CommandTest):
             response, body = recorded.result()
             self.assertEqual(response.status, 200, body)
             self.assertEqual(os.listdir(self.path("ashlar")), [f"{service.pid}.sock"])
-            with open(self.path("trace"), "wb") as file:
-                file.write(body)
-            self.assertRegex(self.ashlar("leaks", "--trace", self.path("trace")).stdout, r"34\.2 KiB in 50 blocks")
+            self.has_lost_50(body)
             self.done("ctl", service.pid, "record", "start", self.path("by.hand"))
             self.assertEqual(self.record(service.pid, 1)[1], b"it is being recorded already\n")
             self.done("ctl", service.pid, "record", "stop")
@@ -444,11 +455,10 @@ class AgentTest(CommandTest):
             persons.ask("lose 50")
             response, body = recorded.result()
         self.assertEqual(response.status, 200)
-        with open(self.path("others"), "wb") as file:
-            file.write(body)
+        self.has_lost_50(body)
         self.done("ctl", persons.pid, "record", "stop")
-        for each in (self.path("others"), trace(persons)):
-            self.assertRegex(self.ashlar("leaks", "--trace", each).stdout, r"34\.2 KiB in 50 blocks")
+        with open(trace(persons), "rb") as file:
+            self.has_lost_50(file.read())
         # It can be recorded again.
         self.agent()
         self.assertEqual(self.record(its.pid, 1)[0].status, 200)
@@ -531,7 +541,9 @@ class AgentTest(CommandTest):
             self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 390)
             self.assertEqual([each for each in page.problems if not each.startswith("network") and "404" not in each], [])
 
-    # ---- processes that are no good ------------------------------------------------------------------
+
+class OtherProcesses(AgentTest):
+    """Processes that are no good."""
 
     def test_strange_listeners(self):
         good = self.service()
@@ -582,10 +594,6 @@ class AgentTest(CommandTest):
             self.metrics()
             time.sleep(0.5)
         self.assertLess(self.resident_kib(agent), 60_000)
-
-    def resident_kib(self, process):
-        with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
-            return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
 
     def test_two_names_of_one_process(self):
         """A process has one series, whatever its sockets are called: Prometheus takes no series twice."""
@@ -655,7 +663,9 @@ class AgentTest(CommandTest):
         self.assertTrue(wait_until(lambda: self.value("ashlar_heap_used_bytes", services[0].pid)))
         self.assertIsNone(agent.poll())
 
-    # ---- clients that are no good --------------------------------------------------------------------
+
+class Clients(AgentTest):
+    """Clients that are no good."""
 
     def test_slow_and_loud_clients(self):
         self.service()
@@ -716,7 +726,9 @@ class AgentTest(CommandTest):
                 self.assertEqual(self.ask(path, **headers)[0].status, status, given)
         self.assertEqual(self.text("/healthz"), "ok\n")
 
-    # ---- where it pushes profiles --------------------------------------------------------------------
+
+class Pushes(AgentTest):
+    """Where it pushes profiles."""
 
     def collector(self, *given, **named):
         made = Collector(*given, **named)
@@ -736,14 +748,6 @@ class AgentTest(CommandTest):
     def wait_for_metric(self, name, condition):
         name = "ashlar_agent_" + name
         self.assertTrue(wait_until(lambda: condition(self.one(name))), (name, self.value(name)))
-
-    def lines_at_end(self, agent, seconds=15, how=signal.SIGTERM):
-        """What it said, once it has ended, which takes no longer than that."""
-        begin = time.monotonic()
-        agent.send_signal(how)
-        self.assertEqual(agent.wait(timeout=30), 0)
-        self.assertLess(time.monotonic() - begin, seconds)
-        return agent.stderr.read().splitlines()
 
     def check_pushed(self, profile):
         self.assertAlmostEqual(profile.sum("inuse_space"), 6_000_000, delta=700_000)
@@ -985,8 +989,8 @@ class AgentTest(CommandTest):
     def test_push_whose_answer_drips(self):
         self.push_is_given_up(b"A: b\r\n", 0.1)
 
-    # ---- its begin and its end -----------------------------------------------------------------------
 
+class BeginAndEnd(AgentTest):
     def test_wrong_command_lines(self):
         self.refused(2, "'host' is no address", "agent", "--listen", "host")
         self.refused(2, "others may reach it, so --token-file is needed", "agent", "--listen", "0.0.0.0")
@@ -1011,25 +1015,17 @@ class AgentTest(CommandTest):
             self.refused(2, why, "agent", "--push", to)
         self.refused(2, "--push-every", "agent", "--push", self.folder, "--push-every", "0")
 
-    def token(self):
-        return write(self.path("token"), 32 * "a" + "\n")
-
     def test_busy_port(self):
         self.agent()
         self.refused(1, f"port {self.address[1]}: another process has that port", "agent", "--port", str(self.address[1]))
 
-    def ends_by(self, how):
-        agent = self.agent()
-        with socket.create_connection(self.address) as slow:
-            slow.sendall(b"GET / HT")
-            time.sleep(0.3)
-            self.assertEqual(self.lines_at_end(agent, 12, how), [])
-
-    def test_end_by_the_keyboard(self):
-        self.ends_by(signal.SIGINT)
-
-    def test_end_by_the_system(self):
-        self.ends_by(signal.SIGTERM)
+    def test_end_by_the_keyboard_and_by_the_system(self):
+        for how in (signal.SIGINT, signal.SIGTERM):
+            agent = self.agent()
+            with socket.create_connection(self.address) as slow:
+                slow.sendall(b"GET / HT")
+                time.sleep(0.3)
+                self.assertEqual(self.lines_at_end(agent, 12, how), [])
 
 
 if __name__ == "__main__":

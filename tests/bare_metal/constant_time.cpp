@@ -117,10 +117,6 @@ void* allocate_size(void* set, void* size, void*) {
   return static_cast<Set*>(set)->allocate(reinterpret_cast<std::size_t>(size), 8);
 }
 template <class Set>
-void deallocate_by_address(void* set, void* p, void*) {
-  static_cast<Set*>(set)->deallocate(p);
-}
-template <class Set>
 void deallocate_size(void* set, void* p, void* size) {
   static_cast<Set*>(set)->deallocate(p, reinterpret_cast<std::size_t>(size), 8);
 }

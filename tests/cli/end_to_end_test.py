@@ -38,10 +38,12 @@ class Command(CommandInFolder):
         for line, named in (("--frob", "--frob"), ("run", "which program"), ("run --", "which program"),
                             ("compare -n 0 -- ls", "--runs"), ("compare -n many -- ls", "many"),
                             ("compare --only system,nonesuch -- ls", "nonesuch"),
-                            ("compare --only system --with x -- ls", "NAME=LIBRARY"),
-                            ("compare --only system --with x=/no/lib.so -- ls", "/no/lib.so"),
+                            ("compare --only system --with x= -- ls", "--with x=: expected NAME=LIBRARY, as in --with mine=./libmine.so"),
+                            *((f"compare --only system --with {name} -- ls", "NAME=LIBRARY") for name in ("x", "=lib.so")),
+                            *((f"compare --only system --with x={path} -- ls", path) for path in ("/no/lib.so", "/proc/self/status")),
                             ("compare --only system --csv /no/folder/x -- ls", "/no/folder/x"),
-                            ("compare --only system --with x=jemaloc -- ls", "or its path"),
+                            ("compare --only system --with x=jemaloc -- ls",
+                             "--with x=jemaloc: there is no library 'jemaloc'; name its file, as libjemalloc.so.2, or its path"),
                             ("leaks --trace x -- ls", "a program is one too many"),
                             ("leaks --trace x -o y", "--output excludes --trace"),
                             ("check --log x -- ls", "a program is one too many"),
@@ -52,8 +54,9 @@ class Command(CommandInFolder):
 
     def test_a_missing_program_has_the_shells_status(self):
         for name in ("run", "compare"):
-            self.ashlar(f"{name} -- no-such-program", status=127, err="no-such-program")
-            self.ashlar(f"{name} --", self.folder + "/", status=126)
+            for program, status in (("no-such-program", 127), ("./no-such-program", 127), (self.folder + "/", 126),
+                                    ("/proc/self/status", 126)):
+                self.ashlar(f"{name} --", program, status=status, err=f"'{program}'")
 
     def test_a_file_that_is_not_written_in_the_end_is_a_failure_of_a_comparison(self):
         line = f"compare -n 1 --warmup 0 --only system --json=/dev/full -- {PROGRAM} exit"

@@ -5,6 +5,7 @@ Given: command; programs, the folder of the planted and the clean ones, whose so
 """
 import ctypes
 import os
+import shlex
 import sys
 import unittest
 
@@ -56,9 +57,10 @@ class Findings(CommandInFolder):
 
     @needs_libdw
     def test_a_leak_is_first_and_a_launcher_hides_nothing(self):
-        self.ashlar("record --stacks -o run.atrace -- /bin/sh -c", f"exec {GIVEN['programs']}/planted_c leak_requests")
+        line = shlex.quote(GIVEN["programs"] + "/planted_c") + " leak_requests"
+        self.ashlar("record --stacks -o run.atrace -- /bin/sh -c", f"exec {line}")
         screen = self.first_screen()
-        self.has(screen, "planted_c leak_requests\n", "\n  1. Memory that is never freed: saves up to 2",
+        self.has(screen, f"{os.path.basename(line)}\n", "\n  1. Memory that is never freed: saves up to 2",
                  "     name_of at " + place_of("planted: leak", "planted.c") + ": Free these blocks")
         self.lacks(screen.partition("\n  events ")[0], " 0 B ")  # what held nothing is no holder
         self.reported("--json=found.json")  # the page has it, too

@@ -6,33 +6,6 @@
 
 #include "programs.h"
 
-// growth_realloc: Lines of text that grow by 32 bytes at a time.
-struct text {
-  char* bytes;
-  size_t length, capacity;
-};
-
-static void append(struct text* t, const char* more) {
-  const size_t n = strlen(more);
-  if (t->length + n >= t->capacity) {
-    t->capacity = t->length + n + 32;
-    t->bytes = got(realloc(t->bytes, t->capacity)); /* planted: growth */
-  }
-  memcpy(t->bytes + t->length, more, n + 1);
-  t->length += n;
-}
-
-PROGRAM(growth_realloc) {
-  size_t all = 0;
-  for (int i = 0; i < 400; ++i) {
-    struct text line = {0};
-    for (int k = 0; k < 60; ++k) append(&line, "word after word ");
-    all += line.length;
-    free(line.bytes);
-  }
-  printf("%zu\n", all);
-}
-
 // leak_requests: A server that frees the buffer of each request, but not the name of its client.
 static char* name_of(int number) {
   char* const name = got(malloc(1000 + (size_t)number % 7)); /* planted: leak */
@@ -123,52 +96,6 @@ PROGRAM(pins_log_notes) {
   for (int i = 0; i < 200; ++i)
     for (const struct note* n = notes; n != NULL; n = n->next) sum += n->text[0];
   printf("%ld\n", sum);
-}
-
-// pins_orders: A backlog of messages is worked off. Each 40th leaves an order that stays open.
-struct order {
-  struct order* next;
-  double price;
-  int amount;
-};
-struct message {
-  struct message* next;
-  int number;
-  char text[1];
-};
-
-static struct order* add_order(struct order* all, int number) {
-  struct order* const made = got(malloc(sizeof *made)); /* planted: pins */
-  made->next = all;
-  made->price = number;
-  made->amount = number % 10;
-  return made;
-}
-
-PROGRAM(pins_orders) {
-  struct order* orders = NULL;
-  struct message* first = NULL;
-  struct message** last = &first;
-  for (int i = 0; i < 50000; ++i) {
-    const size_t length = 80 + (size_t)i % 12 * 16;
-    struct message* const m = got(malloc(sizeof *m + length));
-    memset(m->text, 'm', length);
-    m->next = NULL;
-    m->number = i;
-    *last = m;
-    last = &m->next;
-    if (i % 40 == 0) orders = add_order(orders, i);
-  }
-  double sum = 0;
-  while (first != NULL) {
-    struct message* const done = first;
-    first = done->next;
-    sum += done->number;
-    free(done);
-  }
-  for (int round = 0; round < 1000; ++round)
-    for (const struct order* o = orders; o != NULL; o = o->next) sum += o->price * o->amount;
-  printf("%.0f\n", sum);
 }
 
 // pins_sessions: A session is three blocks. Only if all three lie elsewhere are the pages of the requests free.
@@ -294,24 +221,6 @@ PROGRAM(slack_records) {
     all = r;
   }
   printf("%d\n", all->text[0]);
-}
-
-// short_lived_buffer: A checksum that works in a buffer of its own.
-static unsigned checksum(const char* text, size_t length) {
-  char* const copy = malloc(length + 1); /* planted: short_lived */
-  unsigned sum = 0;
-  if (copy == NULL) abort();
-  memcpy(copy, text, length + 1);
-  for (size_t i = 0; i < length; ++i) sum = sum * 31 + (unsigned char)(copy[i] ^ 0x20);
-  free(copy);
-  return sum;
-}
-
-PROGRAM(short_lived_buffer) {
-  static const char line[] = "a line of text that is summed up again and again";
-  unsigned all = 0;
-  for (size_t i = 0; i < 30000; ++i) all += checksum(line, i % (sizeof line - 1));
-  printf("%u\n", all);
 }
 
 // short_lived_wrapped: Memory from a function that ends the program where there is none, as many C programs have.

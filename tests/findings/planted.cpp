@@ -1,15 +1,12 @@
 // Programs with planted wastes: measure.py reads the comments. Usage: planted_cpp NAME
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <sstream>
 #include <string>
@@ -85,58 +82,6 @@ PROGRAM(growth_text) {
 
 }  // namespace growth_text
 
-// handoff_queue: One thread makes messages, another one reads and frees them.
-namespace handoff_queue {
-struct message {
-  int number = 0;
-  char text[120] = {};
-};
-
-class channel {
- public:
-  void send(std::unique_ptr<message> m) {
-    std::unique_lock guard(lock_);
-    changed_.wait(guard, [&] { return count_ < room; });
-    slots_[(first_ + count_++) % room] = std::move(m);
-    changed_.notify_all();
-  }
-  std::unique_ptr<message> receive() {
-    std::unique_lock guard(lock_);
-    changed_.wait(guard, [&] { return count_ > 0; });
-    std::unique_ptr<message> m = std::move(slots_[first_]);
-    first_ = (first_ + 1) % room;
-    --count_;
-    changed_.notify_all();
-    return m;
-  }
-
- private:
-  static constexpr std::size_t room = 64;
-  std::unique_ptr<message> slots_[room];
-  std::size_t first_ = 0;
-  std::size_t count_ = 0;
-  std::mutex lock_;
-  std::condition_variable changed_;
-};
-
-PROGRAM(handoff_queue) {
-  constexpr int messages = 20'000;
-  channel to_reader;
-  long sum = 0;
-  std::thread reader([&] {
-    for (int i = 0; i < messages; ++i) sum += to_reader.receive()->number;
-  });
-  for (int i = 0; i < messages; ++i) {
-    auto m = std::make_unique<message>();  // planted: handoff
-    m->number = i;
-    to_reader.send(std::move(m));
-  }
-  reader.join();
-  std::printf("%ld\n", sum);
-}
-
-}  // namespace handoff_queue
-
 // hot_loop: A state that each round makes anew, while the round allocates other things, too.
 namespace hot_loop {
 struct state {
@@ -186,83 +131,6 @@ PROGRAM(nodes_list) {
 
 }  // namespace nodes_list
 
-// nodes_map: A table of sessions that come and go.
-namespace nodes_map {
-struct session {
-  long since = 0;
-  int requests = 0;
-};
-
-PROGRAM(nodes_map) {
-  std::mt19937 random(1);
-  std::map<unsigned, session> sessions;
-  for (int i = 0; i < 60'000; ++i) {
-    const unsigned id = static_cast<unsigned>(random() % 4000);
-    if (random() % 2 == 0) {
-      ++sessions[id].requests;  // planted: nodes
-    } else {
-      sessions.erase(id);
-    }
-  }
-  std::printf("%s\n", sessions.empty() ? "none" : "some");
-}
-
-}  // namespace nodes_map
-
-// pins_index: Documents are read into trees, of which only an entry of an index stays. The trees go document by document, at the end.
-namespace pins_index {
-struct element {
-  std::unique_ptr<element> child;
-  std::unique_ptr<element> next;
-  std::unique_ptr<char[]> text;
-};
-struct index_entry {
-  int document;
-  int place;
-  char word[24];
-};
-
-static std::vector<std::unique_ptr<index_entry>> entries;
-
-static void remember(int document, int place) {
-  auto e = std::make_unique<index_entry>();  // planted: pins
-  e->document = document;
-  e->place = place;
-  std::snprintf(e->word, sizeof e->word, "word%d", place);
-  entries.push_back(std::move(e));
-}
-
-static std::unique_ptr<element> read(int document) {
-  auto root = std::make_unique<element>();
-  for (int i = 0; i < 500; ++i) {
-    auto e = std::make_unique<element>();
-    e->text = std::make_unique<char[]>(static_cast<std::size_t>(64 + (document + i) % 11 * 16));
-    e->text[0] = 'x';
-    e->next = std::move(root->child);
-    root->child = std::move(e);
-    if (i % 25 == 0) remember(document, i);
-  }
-  return root;
-}
-
-PROGRAM(pins_index) {
-  entries.reserve(3'000);
-  std::vector<std::unique_ptr<element>> documents;
-  documents.reserve(100);
-  for (int i = 0; i < 100; ++i) documents.push_back(read(i));
-  while (!documents.empty()) {
-    std::unique_ptr<element> rest = std::move(documents.back()->child);
-    while (rest) rest = std::move(rest->next);
-    documents.pop_back();
-  }
-  long sum = 0;
-  for (int round = 0; round < 2'000; ++round)
-    for (const auto& e : entries) sum += e->place;
-  std::printf("%ld\n", sum);
-}
-
-}  // namespace pins_index
-
 // pins_second_phase: The first phase leaves results behind; the second one needs a tenth of the memory, and does not get the first one's back.
 namespace pins_second_phase {
 struct result {
@@ -292,33 +160,6 @@ PROGRAM(pins_second_phase) {
 }
 
 }  // namespace pins_second_phase
-
-// pool_particles: Particles that are born and die at random.
-namespace pool_particles {
-struct particle {
-  double place[3] = {};
-  double speed[3] = {};
-  int age = 0;
-};
-
-PROGRAM(pool_particles) {
-  std::mt19937 random(3);
-  std::vector<std::unique_ptr<particle>> all(500);
-  long ages = 0;
-  for (int step = 0; step < 30'000; ++step) {
-    auto& one = all[random() % all.size()];
-    if (one) {
-      ages += one->age;
-      one.reset();
-    } else {
-      one = std::make_unique<particle>();  // planted: pool
-      one->age = step % 7;
-    }
-  }
-  std::printf("%ld\n", ages);
-}
-
-}  // namespace pool_particles
 
 // rising_cache: A cache without a bound. Entries are dropped at times, and all of it at the end, so it is no leak.
 PROGRAM(rising_cache) {
@@ -450,19 +291,6 @@ PROGRAM(short_lived_far) {
   std::_Exit(0);
 }
 
-// short_lived_key: Counts words by a key that is put together anew for each.
-PROGRAM(short_lived_key) {
-  std::unordered_map<std::string, int> counts;
-  counts["the table of all the words/number 0"] = 0;
-  long found = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    std::string key = "the table of all the words";  // planted: short_lived
-    key += "/number " + std::to_string(i % 10);      // planted: short_lived
-    found += static_cast<long>(counts.count(key));
-  }
-  std::printf("%ld\n", found);
-}
-
 // short_lived_stream: A stream for each record, only to put a few numbers together.
 PROGRAM(short_lived_stream) {
   std::size_t all = 0;
@@ -475,45 +303,6 @@ PROGRAM(short_lived_stream) {
   std::printf("%zu\n", all);
 }
 
-// together_document: Parses a document into a tree, looks at it, and frees it node by node.
-namespace together_document {
-struct element {
-  int kind = 0;
-  std::unique_ptr<element> first;
-  std::unique_ptr<element> next;
-};
-
-static std::unique_ptr<element> parse(int depth, int& budget) {
-  std::unique_ptr<element> list;
-  for (int i = 0; i < 4 && budget > 0; ++i) {
-    --budget;
-    auto e = std::make_unique<element>();  // planted: together
-    e->kind = i;
-    if (depth > 0) e->first = parse(depth - 1, budget);
-    e->next = std::move(list);
-    list = std::move(e);
-  }
-  return list;
-}
-
-static int count(const element* e) {
-  int all = 0;
-  for (; e != nullptr; e = e->next.get()) all += 1 + count(e->first.get());
-  return all;
-}
-
-PROGRAM(together_document) {
-  int all = 0;
-  for (int document = 0; document < 40; ++document) {
-    int budget = 800;
-    const auto tree = parse(6, budget);
-    all += count(tree.get());
-  }
-  std::printf("%d\n", all);
-}
-
-}  // namespace together_document
-
 // untouched_reserve: A log in memory that reserves what the longest day may need, and a day is short.
 PROGRAM(untouched_reserve) {
   std::string log;
@@ -523,27 +312,3 @@ PROGRAM(untouched_reserve) {
   }
   std::printf("%zu\n", log.size());
 }
-
-// untouched_threads: Each worker has a buffer for the largest message that there may be.
-namespace untouched_threads {
-static long work(int worker) {
-  constexpr std::size_t most = 16u << 20;
-  const std::unique_ptr<char[]> message(new char[most]);  // planted: untouched
-  long sum = 0;
-  for (int i = 0; i < 2000; ++i) {
-    const std::size_t bytes = 1000 + static_cast<std::size_t>(i * (worker + 7)) % 40'000;
-    std::fill_n(message.get(), bytes, static_cast<char>(i));
-    sum += message[bytes / 2];
-  }
-  return sum;
-}
-
-PROGRAM(untouched_threads) {
-  long sums[4] = {};
-  std::vector<std::jthread> workers;
-  for (int i = 0; i < 4; ++i) workers.emplace_back([&sums, i] { sums[i] = work(i); });
-  workers.clear();
-  std::printf("%ld\n", sums[0] + sums[1] + sums[2] + sums[3]);
-}
-
-}  // namespace untouched_threads

@@ -150,9 +150,6 @@ class CoreBytes:
         """A number of the description: docs/heap-image.md."""
         return struct.unpack_from("<" + code, self.data, self.image + index)[0]
 
-    def part(self, index):
-        return self.word(index)
-
     def save(self, path):
         with open(path, "wb") as file:
             file.write(self.data)
@@ -168,20 +165,34 @@ class CoreBytes:
     OF_STASH = OF_CENTRAL + 8
     OF_CACHE = OF_STASH + 3 * 8
 
-    def first_range(self):
-        return self.word(self.HEAP, "Q") + self.part(self.OF_HEAP + 3 * 8)
+    def of_heap(self, index):
+        """The place of a part of the first heap."""
+        return self.word(self.HEAP, "Q") + self.word(self.OF_HEAP + 8 * index)
 
     def of_range(self, index):
-        return self.number(self.first_range() + self.part(self.OF_RANGE + 8 * index))
+        """The place of a part of its first range."""
+        return self.of_heap(3) + self.word(self.OF_RANGE + 8 * index)
 
     def table(self, index):
-        return self.number(self.first_range() + self.part(self.OF_RANGE + 6 * 8 + 16 * index))
+        return self.number(self.of_heap(3) + self.word(self.OF_RANGE + 6 * 8 + 16 * index))
 
-    def run_of_page(self, page):
-        return self.table(2) + self.number(self.table(1) + 4 * page, 4) * self.word(self.RUN_BYTES)
+    def of_run(self, page, index):
+        """The place of a part of the run of this page."""
+        run = self.table(2) + self.number(self.table(1) + 4 * page, 4) * self.word(self.RUN_BYTES)
+        return run + self.word(self.OF_RUN + 8 * index)
 
-    def of_run(self, index):
-        return self.part(self.OF_RUN + 8 * index)
+    def first_slab(self):
+        """Returns: its first page."""
+        page = 0
+        while self.number(self.of_run(page, 4), 1) != 1:
+            page += self.number(self.of_run(page, 1), 4)
+        return page
+
+    def marks_of(self, page):
+        """The places of the marks that lead to the page's begin."""
+        begin, marked, marks = self.number(self.of_range(0)) + page * 4096, *map(self.number, (self.of_range(4), self.of_range(5)))
+        places = [marks + ((begin - marked) >> shift) for shift in range(4, 8)]
+        return [place for place in places if self.number(place, 1) == (2 * begin + 1) & 255]
 
 
 class LookTest(CommandTest):
@@ -628,6 +639,7 @@ class BadCores(LookTest):
 
 class BrokenHeaps(LookTest):
     """Which law is broken is told, and the rest of the heap as well."""
+    UNCOVERED = "the records of runs do not cover the range"
 
     def setUp(self):
         super().setUp()
@@ -635,7 +647,7 @@ class BrokenHeaps(LookTest):
         self.core = CoreBytes(path)
         self.before = len(self.list_of(path))
 
-    def broken(self, name, lost_max):
+    def is_told(self, name, lost_max):
         path = self.core.save(self.path("broken"))
         result = self.ashlar("inspect", "--json", path)
         self.assertEqual(result.returncode, 1)
@@ -645,74 +657,34 @@ class BrokenHeaps(LookTest):
         self.assertLessEqual(report["in_use"]["blocks"], self.before)
         self.assertRegex(self.ashlar("inspect", path).stdout, "(?s)tables contradict each other.*" + name)
 
-    def first_slab(self):
-        page = 0
-        while True:
-            run = self.core.run_of_page(page)
-            if self.core.number(run + self.core.of_run(4), 1) == 1:
-                return page, run
-            page += self.core.number(run + self.core.of_run(1), 4)
-
-    def test_count_of_free_blocks(self):
-        _, run = self.first_slab()
-        self.core.change(run + self.core.of_run(3), 7777, 4)
-        self.broken("free_blocks is 7777, and [0-9]+ bits are 1", 0)
-
-    def test_class_of_a_slab(self):
-        _, run = self.first_slab()
-        self.core.change(run + self.core.of_run(5), 200, 1)
-        self.broken("is of class 200, which has other slabs", 1200)
-
-    def test_table_of_pages(self):
-        page, _ = self.first_slab()
-        self.core.change(self.core.table(0) + page, 77, 1)
-        self.broken("its record says class [0-9]+, and the table of pages 77", 1200)
-
-    def test_record_of_a_run(self):
-        page, run = self.first_slab()
-        self.core.change(run + self.core.of_run(0), page + 1, 4)
-        self.broken("the records of runs do not cover the range", 1200)
-
-    def test_marks(self):
-        page, _ = self.first_slab()
-        begin = self.core.of_range(0) + page * 4096
-        address = self.core.of_range(5) + ((begin - self.core.of_range(4)) >> 4)
-        for shift in range(4, 8):
-            address = self.core.of_range(5) + ((begin - self.core.of_range(4)) >> shift)
-            if self.core.number(address, 1) == (2 * begin + 1) & 255:
-                self.core.change(address, 2, 1)
-        self.broken("marks contradict what they mark", 1)
-
-    def test_top_of_a_range(self):
-        self.core.change(self.core.first_range() + self.core.part(self.core.OF_RANGE + 8 * 2),
-                         1 << 40, 8)
-        self.broken("not top <= commit_end <= pages", self.before)
+    def test_each_law(self):
+        """Where a number of the heap's tables is another one: what is told, and how many blocks are not found."""
+        core, page, original = self.core, self.core.first_slab(), bytes(self.core.data)
+        cache = core.number(core.of_heap(9))
+        stash = core.of_heap(7) + 3 * core.word(core.RUN_BYTES + 8) + core.word(core.OF_CENTRAL)
+        lengths = [core.of_range(index) for index in (1, 2, 3)]
+        for places, value, size, told, lost_max in (
+                ([core.of_run(page, 3)], 7777, 4, "free_blocks is 7777, and [0-9]+ bits are 1", 0),
+                ([core.of_run(page, 5)], 200, 1, "is of class 200, which has other slabs", 1200),
+                ([core.table(0) + page], 77, 1, "its record says class [0-9]+, and the table of pages 77", 1200),
+                ([core.of_run(page, 0)], page + 1, 4, self.UNCOVERED, 1200),
+                (core.marks_of(page), 2, 1, "marks contradict what they mark", 1),
+                (lengths[1:2], 1 << 40, 8, "not top <= commit_end <= pages", self.before),
+                (lengths, 1 << 44, 8, "its table of runs is shorter", self.before),
+                ([cache + core.word(core.OF_CACHE)], cache, 8, "list of caches at 0x[0-9a-f]+ leads round in a circle", 0),
+                ([stash + core.word(core.OF_STASH + 8)], 1 << 50, 8, "the stash of blocks of 48 bytes has 1125899906842624 of them", 0)):
+            with self.subTest(told=told):
+                core.data[:] = original
+                for place in places:
+                    core.change(place, value, size)
+                self.is_told(told, lost_max)
 
     def test_length_of_a_range(self):
         """It ends where its table does, however long it says that it is."""
-        # pages, top, commit_end; the bytes of the table of runs
-        for part, shift in (1, 48), (2, 48), (3, 48), (6 + 2 + 1, 50):
-            self.core.change(self.core.first_range() + self.core.part(self.core.OF_RANGE + 8 * part), 1 << shift, 8)
-        self.broken("the records of runs do not cover the range", 0)
-
-    def test_list_of_caches(self):
-        cache = self.core.number(self.core.word(self.core.HEAP, "Q") +
-                                 self.core.part(self.core.OF_HEAP + 9 * 8))
-        self.core.change(cache + self.core.part(self.core.OF_CACHE), cache, 8)
-        self.broken("list of caches at 0x[0-9a-f]+ leads round in a circle", 0)
-
-    def test_stash(self):
-        central = (self.core.word(self.core.HEAP, "Q") + self.core.part(self.core.OF_HEAP + 7 * 8) +
-                   3 * self.core.word(self.core.RUN_BYTES + 8))
-        stash = central + self.core.part(self.core.OF_CENTRAL)
-        self.core.change(stash + self.core.part(self.core.OF_STASH + 8), 1 << 50, 8)
-        self.broken("the stash of blocks of 48 bytes has 1125899906842624 of them", 0)
-
-    def test_table_of_runs(self):
         for index in (1, 2, 3):
-            self.core.change(self.core.first_range() +
-                             self.core.part(self.core.OF_RANGE + 8 * index), 1 << 44, 8)
-        self.broken("its table of runs is shorter", self.before)
+            self.core.change(self.core.of_range(index), 1 << 48, 8)
+        self.core.change(self.core.of_range(6 + 2 + 1), 1 << 50, 8)  # the bytes of the table of runs
+        self.is_told(self.UNCOVERED, 0)
 
     def test_records_of_checks(self):
         self.core = CoreBytes(self.planted("alone").core(FULL))

@@ -11,9 +11,10 @@ namespace {
 using addresses::hoard;
 constexpr std::size_t limit = 300 * mebibyte;
 
+// Memory that was small blocks can become large ones, and the other way round.
 PROGRAM(exhaust) {
   for (const std::size_t size : {std::size_t{64}, std::size_t{1'000}, std::size_t{20'000},
-                                 std::size_t{150'000}, 3 * mebibyte}) {
+                                 std::size_t{150'000}, 3 * mebibyte, std::size_t{32}}) {
     for (int round = 0; round < 2; ++round) {
       hoard all;
       const std::size_t reached = all.fill(size);
@@ -42,18 +43,6 @@ PROGRAM(use_most) {
     bytes += sizes[i % 8];
   }
   all.drop();
-}
-
-// Memory that was small blocks can become large ones, and the other way round.
-PROGRAM(change_shape) {
-  const std::size_t sizes[] = {64, 3'000, 1'500'000, 32, 100'000, 500, 64};
-  for (const std::size_t size : sizes) {
-    hoard all;
-    const std::size_t reached = all.fill(size, 160 * mebibyte);
-    std::printf("blocks of %zu bytes: %zu MiB\n", size, reached / mebibyte);
-    REQUIRE(reached >= 160 * mebibyte);
-    all.drop();
-  }
 }
 
 PROGRAM(failed_realloc) {

@@ -1,8 +1,38 @@
-// At exact accuracy (environment ASHLAR_STATS=exact) every call is counted, hits included.
-#include <tests/model/model.hpp>
+// What the random programs trust: their shadow of the blocks sees each fault, and at exact accuracy (environment
+// ASHLAR_STATS=exact) the statistics count every call, hits included.
+#include <tests/model/subject.hpp>
 #include <tests/support/test_headers.hpp>
 
 namespace {
+
+TEST(Model, ABlockThatIsTooSmallOrMisalignedIsSeen) {
+  alignas(64) std::array<std::byte, 64> room{};
+  model::ledger held(1);
+  EXPECT_THROW(held.add(held[0], {.address = &room[0], .size = 9, .usable = 8}), model::broken);
+  EXPECT_THROW(held.add(held[0], {.address = &room[8], .size = 8, .usable = 8}), model::broken);
+  EXPECT_EQ(held.counts().blocks, 0u);
+}
+
+// A small block is looked at in every byte; a large one in lines, the last of which ends where it does.
+TEST(Model, AChangedByteIsSeen) {
+  alignas(64) std::array<std::byte, 5 * 4096> room{};
+  const auto is_seen = [&](std::size_t usable, std::size_t at) {
+    model::ledger held(1);
+    held.add(held[0], {.address = room.data(), .size = usable, .usable = usable, .key = 7});
+    held.verify_all();
+    room[at] ^= std::byte{1};
+    try {
+      held.verify_all();
+      return false;
+    } catch (const model::broken&) {
+      return true;
+    }
+  };
+  for (const std::size_t usable : {1u, 7u, 64u, 65u, 2048u})
+    for (std::size_t at = 0; at < usable; ++at) EXPECT_TRUE(is_seen(usable, at)) << usable << at;
+  for (const std::size_t at : {0u, 63u, 20'000u}) EXPECT_TRUE(is_seen(20'001, at)) << at;
+  EXPECT_FALSE(is_seen(20'001, 64));
+}
 
 TEST(Model, ExactStatisticsCountEveryCall) {
   static ashlar_stats before, full, after;

@@ -1,10 +1,15 @@
 // model/model.hpp: random requests of the process heap, and the equations that the statistics must satisfy.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <cstdio>
+#include <map>
 #include <stdexcept>
-#include <tests/support/live_blocks.hpp>
+#include <string>
+#include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
+#include <vector>
 
 #include <ashlar/ashlar.h>
 
@@ -45,8 +50,24 @@ inline std::size_t random_alignment(support::random_source& random) {
   return std::size_t{1} << (random.chance(90) ? random.below(13) : random.below(22));
 }
 
-using block = support::live_block;
-using support::describe;
+struct block {
+  void* address = nullptr;
+  std::size_t size = 0;    ///< what was asked for
+  std::size_t usable = 0;  ///< what may be used, and carries the pattern
+  std::size_t alignment = 16;
+  std::uint64_t key = 0;   ///< of its pattern; no two blocks of a program have one key
+  std::size_t origin = 0;  ///< where it came from, or how it is to be given back
+};
+
+/// A block of 0 bytes has an address of its own all the same.
+inline std::size_t taken_bytes(const block& b) { return std::max<std::size_t>(b.usable, 1); }
+
+inline std::string describe(const block& b) {
+  char text[160];
+  std::snprintf(text, sizeof text, "block %p, size %zu, usable %zu, alignment %zu, key %llu",
+                b.address, b.size, b.usable, b.alignment, static_cast<unsigned long long>(b.key));
+  return text;
+}
 
 /// The equations inside one line of the statistics. They hold at any time, whoever else runs.
 inline void audit_class(const ashlar_class_stats& s) {

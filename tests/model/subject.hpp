@@ -28,8 +28,6 @@ namespace model {
 
 inline std::byte* bytes_of(const block& b) { return static_cast<std::byte*>(b.address); }
 
-using support::taken_bytes;
-
 /// Where a block carries its pattern: in lines of 64 bytes, each with a key of its own. All of most blocks; of one
 /// that is large sixteen lines and its last bytes, or filling it would be all that a run does.
 class lines {

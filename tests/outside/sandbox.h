@@ -111,11 +111,6 @@ static int sandbox_use_heap(unsigned seed) {
   return 0;
 }
 
-static void sandbox_say(const char* text) {
-  const ssize_t written = write(1, text, strlen(text));
-  (void)written;
-}
-
 // Returns: whether the child ended by itself, with 0. Says how it ended otherwise.
 static int sandbox_ended_well(int child) {
   int status = -1;

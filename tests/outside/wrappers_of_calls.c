@@ -20,10 +20,22 @@ static void wrapper_allocates(void) {
   --wrapper_depth;
 }
 
-#define WRAPPER_NEXT(name)                                    \
+#define NEXT(name)                                            \
   static __typeof__(&name) next;                              \
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name); \
   wrapper_allocates()
+// Defines the function `name` with these parameters: it passes the arguments on to the next one of its name.
+#define WRAPPER(result, name, parameters, ...) \
+  result name parameters {                     \
+    NEXT(name);                                \
+    return next(__VA_ARGS__);                  \
+  }
+// The same of a system call for pages, by its number: the C library's own may be a sanitizer's.
+#define PAGE_WRAPPER(result, name, parameters, ...)  \
+  result name parameters {                           \
+    wrapper_allocates();                             \
+    return (result)syscall(SYS_##name, __VA_ARGS__); \
+  }
 
 static void* wrapper_thread(void* p) {
   for (int i = 0; i < 3000; ++i) free(realloc(malloc((size_t)(i % 700)), (size_t)(i % 2000)));
@@ -49,22 +61,12 @@ static void wrapper_use_heap(void) {
   pthread_join(t, NULL);
 }
 
-void* mmap(void* p, size_t bytes, int protection, int flags, int file, off_t offset) {
-  wrapper_allocates();
-  return (void*)syscall(SYS_mmap, p, bytes, protection, flags, file, offset);
-}
-int munmap(void* p, size_t bytes) {
-  wrapper_allocates();
-  return (int)syscall(SYS_munmap, p, bytes);
-}
-int mprotect(void* p, size_t bytes, int protection) {
-  wrapper_allocates();
-  return (int)syscall(SYS_mprotect, p, bytes, protection);
-}
-int madvise(void* p, size_t bytes, int advice) {
-  wrapper_allocates();
-  return (int)syscall(SYS_madvise, p, bytes, advice);
-}
+PAGE_WRAPPER(void*, mmap,
+             (void* p, size_t bytes, int protection, int flags, int file, off_t offset), p, bytes,
+             protection, flags, file, offset)
+PAGE_WRAPPER(int, munmap, (void* p, size_t bytes), p, bytes)
+PAGE_WRAPPER(int, mprotect, (void* p, size_t bytes, int protection), p, bytes, protection)
+PAGE_WRAPPER(int, madvise, (void* p, size_t bytes, int advice), p, bytes, advice)
 void* mremap(void* from, size_t before, size_t after, int flags, ...) {
   va_list more;
   va_start(more, flags);
@@ -74,122 +76,53 @@ void* mremap(void* from, size_t before, size_t after, int flags, ...) {
   return (void*)syscall(SYS_mremap, from, before, after, flags, to);
 }
 
-ssize_t write(int file, const void* from, size_t bytes) {
-  WRAPPER_NEXT(write);
-  return next(file, from, bytes);
-}
-ssize_t read(int file, void* to, size_t bytes) {
-  WRAPPER_NEXT(read);
-  return next(file, to, bytes);
-}
+WRAPPER(ssize_t, write, (int file, const void* from, size_t bytes), file, from, bytes)
+WRAPPER(ssize_t, read, (int file, void* to, size_t bytes), file, to, bytes)
 int open(const char* path, int flags, ...) {
   va_list more;
   va_start(more, flags);
   const int mode = va_arg(more, int);
   va_end(more);
-  WRAPPER_NEXT(open);
+  NEXT(open);
   return next(path, flags, mode);
 }
-int close(int file) {
-  WRAPPER_NEXT(close);
-  return next(file);
-}
-char* getenv(const char* name) {
-  WRAPPER_NEXT(getenv);
-  return next(name);
-}
-int pthread_key_create(pthread_key_t* key, void (*end)(void*)) {
-  WRAPPER_NEXT(pthread_key_create);
-  return next(key, end);
-}
-int pthread_setspecific(pthread_key_t key, const void* value) {
-  WRAPPER_NEXT(pthread_setspecific);
-  return next(key, value);
-}
-int pthread_setcancelstate(int state, int* before) {
-  WRAPPER_NEXT(pthread_setcancelstate);
-  return next(state, before);
-}
-int pthread_create(pthread_t* t, const pthread_attr_t* how, void* (*run)(void*), void* with) {
-  WRAPPER_NEXT(pthread_create);
-  return next(t, how, run, with);
-}
-int pthread_join(pthread_t t, void** result) {
-  WRAPPER_NEXT(pthread_join);
-  return next(t, result);
-}
-int pthread_mutex_lock(pthread_mutex_t* lock) {
-  WRAPPER_NEXT(pthread_mutex_lock);
-  return next(lock);
-}
-int pthread_mutex_unlock(pthread_mutex_t* lock) {
-  WRAPPER_NEXT(pthread_mutex_unlock);
-  return next(lock);
-}
-int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
-  WRAPPER_NEXT(pthread_sigmask);
-  return next(how, set, before);
-}
+WRAPPER(int, close, (int file), file)
+WRAPPER(char*, getenv, (const char* name), name)
+WRAPPER(int, pthread_key_create, (pthread_key_t * key, void (*end)(void*)), key, end)
+WRAPPER(int, pthread_setspecific, (pthread_key_t key, const void* value), key, value)
+WRAPPER(int, pthread_setcancelstate, (int state, int* before), state, before)
+WRAPPER(int, pthread_create,
+        (pthread_t * t, const pthread_attr_t* how, void* (*run)(void*), void* with), t, how, run,
+        with)
+WRAPPER(int, pthread_join, (pthread_t t, void** result), t, result)
+WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * lock), lock)
+WRAPPER(int, pthread_mutex_unlock, (pthread_mutex_t * lock), lock)
+WRAPPER(int, pthread_sigmask, (int how, const sigset_t* set, sigset_t* before), how, set, before)
 // What pthread_atfork calls.
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void*);
-int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void* of) {
-  WRAPPER_NEXT(__register_atfork);
-  return next(before, parent, child, of);
-}
-int sigaction(int number, const struct sigaction* action, struct sigaction* before) {
-  WRAPPER_NEXT(sigaction);
-  return next(number, action, before);
-}
-int poll(struct pollfd* files, nfds_t count, int ms) {
-  WRAPPER_NEXT(poll);
-  return next(files, count, ms);
-}
-long sysconf(int name) {
-  WRAPPER_NEXT(sysconf);
-  return next(name);
-}
-ssize_t getrandom(void* to, size_t bytes, unsigned flags) {
-  WRAPPER_NEXT(getrandom);
-  return next(to, bytes, flags);
-}
-int clock_gettime(clockid_t clock, struct timespec* now) {
-  WRAPPER_NEXT(clock_gettime);
-  return next(clock, now);
-}
-int nanosleep(const struct timespec* time, struct timespec* rest) {
-  WRAPPER_NEXT(nanosleep);
-  return next(time, rest);
-}
-int getrlimit(__rlimit_resource_t which, struct rlimit* limit) {
-  WRAPPER_NEXT(getrlimit);
-  return next(which, limit);
-}
-int sysinfo(struct sysinfo* info) {
-  WRAPPER_NEXT(sysinfo);
-  return next(info);
-}
-int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t* set) {
-  WRAPPER_NEXT(sched_getaffinity);
-  return next(process, bytes, set);
-}
+WRAPPER(int, __register_atfork,
+        (void (*before)(void), void (*parent)(void), void (*child)(void), void* of), before, parent,
+        child, of)
+WRAPPER(int, sigaction, (int number, const struct sigaction* action, struct sigaction* before),
+        number, action, before)
+WRAPPER(int, poll, (struct pollfd * files, nfds_t count, int ms), files, count, ms)
+WRAPPER(long, sysconf, (int name), name)
+WRAPPER(ssize_t, getrandom, (void* to, size_t bytes, unsigned flags), to, bytes, flags)
+WRAPPER(int, clock_gettime, (clockid_t clock, struct timespec* now), clock, now)
+WRAPPER(int, nanosleep, (const struct timespec* time, struct timespec* rest), time, rest)
+WRAPPER(int, getrlimit, (__rlimit_resource_t which, struct rlimit* limit), which, limit)
+WRAPPER(int, sysinfo, (struct sysinfo * info), info)
+WRAPPER(int, sched_getaffinity, (pid_t process, size_t bytes, cpu_set_t* set), process, bytes, set)
 // libfaketime's reads the environment when it is called first.
 pid_t getpid(void) {
   CHECK(environ != NULL);
-  WRAPPER_NEXT(getpid);
+  NEXT(getpid);
   return next();
 }
-int dl_iterate_phdr(int (*visit)(struct dl_phdr_info*, size_t, void*), void* with) {
-  WRAPPER_NEXT(dl_iterate_phdr);
-  return next(visit, with);
-}
-int dladdr(const void* address, Dl_info* info) {
-  WRAPPER_NEXT(dladdr);
-  return next(address, info);
-}
-unsigned long getauxval(unsigned long type) {
-  WRAPPER_NEXT(getauxval);
-  return next(type);
-}
+WRAPPER(int, dl_iterate_phdr, (int (*visit)(struct dl_phdr_info*, size_t, void*), void* with),
+        visit, with)
+WRAPPER(int, dladdr, (const void* address, Dl_info* info), address, info)
+WRAPPER(unsigned long, getauxval, (unsigned long type), type)
 
 int main(void) {
   wrapper_use_heap();

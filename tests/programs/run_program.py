@@ -4,7 +4,7 @@ comes out byte for byte: standard output, exit code and the files that matter.
 
 usage: run_program.py NAME LIBRARY [SIZE]      SIZE, a percentage of the full work of those that have one (default 100)
 
-NAME is one of PROGRAMS below. self_compile builds the library itself with each compiler, the compilers and ninja being on
+NAME is one of PROGRAMS below; git, perl, sqlite3 and others are bench/programs/real_programs.py's. self_compile builds the library itself with each compiler, the compilers and ninja being on
 the library, and compares every object's bytes. Exit code 77: the program is not installed. Everything happens in a
 temporary directory.
 """
@@ -16,10 +16,7 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.append(str(ROOT / "bench/programs"))
-import git_history  # pylint: disable=wrong-import-position  # of the benchmarks: there is one history, not two
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 SKIPPED = 77
 TIMEOUT = 1200  # seconds for one command on a loaded machine
@@ -67,10 +64,6 @@ class World:
                 raise AssertionError(done.stderr.decode(errors="replace")[-2000:])
         self.results.append((" ".join(command[:4]), done.stdout))
         return done.stdout
-
-    def keep_file(self, name):
-        with open(self.path(name), "rb") as file:
-            self.results.append((name, file.read()))
 
 
 def program(name):
@@ -180,119 +173,6 @@ def php(world, _size):
     world.run([program("php"), "-r", PHP_OBJECTS])
     # Without its own lists of free blocks: every block is one of malloc's.
     world.run([program("php"), "-r", PHP_OBJECTS], extra={"USE_ZEND_ALLOC": "0"})
-
-
-# ---- git ----
-
-def git(world, size):
-    """A history of thousands of objects: imported, cloned, packed anew, bundled, read in full."""
-    command = program("git")
-    settings = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
-
-    def call(repository, *arguments, **options):
-        return world.run([command, "-C", repository, "-c", "gc.autoDetach=false", "-c", "protocol.file.allow=always",
-                          *arguments], extra=settings, **options)
-
-    def state(repository):
-        call(repository, "fsck", "--full", "--strict", "--no-progress")
-        call(repository, "cat-file", "--batch-all-objects", "--batch-check")
-        call(repository, "for-each-ref")
-
-    with open(world.path("history"), "w+b") as stream:
-        git_history.write_history(5 * size, stream)
-        stream.seek(0)
-        text = stream.read()
-    world.run([command, "init", "--quiet", "--bare", "--initial-branch=main", "origin"], extra=settings)
-    call("origin", "fast-import", "--quiet", "--done", stdin=text)
-    state("origin")
-    for depth, copy in ((None, "copy"), (20, "shallow")):
-        call(".", "clone", "--quiet", "--no-local", *([f"--depth={depth}"] if depth else []),
-             "file://" + world.path("origin"), copy)
-        state(copy)
-    call("copy", "log", "--stat", "-p", "-M", "--all")
-    call("copy", "blame", "-M", call("copy", "ls-files").decode().splitlines()[0])
-    call("copy", "archive", "--format=tar", "HEAD")
-    # One thread: with more, how deltas are shared out depends on the clock.
-    one_thread = ("-c", "pack.threads=1")
-    call("origin", *one_thread, "repack", "-a", "-d", "-f", "--depth=50", "--window=50", "--quiet")
-    world.results.append(("packs", "\n".join(sorted(os.listdir(world.path("origin/objects/pack")))).encode()))
-    call("origin", *one_thread, "bundle", "create", "--quiet", world.path("all.bundle"), "--all")
-    world.keep_file("all.bundle")
-    call("origin", "bundle", "verify", "--quiet", world.path("all.bundle"))
-    call(".", "clone", "--quiet", world.path("all.bundle"), "unbundled")
-    state("unbundled")
-    # And with several, where the objects, but not the packs, must be the same.
-    call("unbundled", "-c", "pack.threads=4", "gc", "--aggressive", "--prune=now", "--quiet")
-    state("unbundled")
-
-
-# ---- perl ----
-
-def perl(world, size):
-    world.run([program("perl"), str(HERE / "interpreter.pl"), str(max(1, size // 10))],
-              extra={"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"})
-
-
-# ---- sqlite3 ----
-
-def sqlite_statements(count):
-    """One statement a line: tables, indices, triggers and views, transactions that are kept and that are not."""
-    yield "PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA cache_size=200;"
-    yield "CREATE TABLE account(id INTEGER PRIMARY KEY, name TEXT UNIQUE, balance INTEGER NOT NULL DEFAULT 0);"
-    yield "CREATE TABLE entry(id INTEGER PRIMARY KEY, account REFERENCES account(id) ON DELETE CASCADE, amount, note);"
-    yield "CREATE TABLE log(text);"
-    yield "CREATE INDEX by_account ON entry(account, amount); CREATE INDEX by_note ON entry(substr(note, 1, 8));"
-    yield ("CREATE TRIGGER book AFTER INSERT ON entry BEGIN"
-           " UPDATE account SET balance = balance + new.amount WHERE id = new.account;"
-           " INSERT INTO log VALUES (printf('%d %+d', new.account, new.amount)); END;")
-    yield "CREATE VIEW rich AS SELECT name, balance FROM account WHERE balance > 500 ORDER BY balance DESC, name;"
-    open_transaction = False
-    for n in range(count):
-        mixed = n * 2654435761 % 4294967296
-        account = mixed % 997 + 1
-        kind = n % 23
-        if kind == 0:
-            if open_transaction:
-                yield "ROLLBACK;" if n % 115 == 0 else "COMMIT;"
-            else:
-                yield "BEGIN;"
-            open_transaction = not open_transaction
-        elif kind in (1, 2, 3, 4):
-            name = f"name {account} {'n' * (account % 60)}"
-            yield f"INSERT OR IGNORE INTO account(id, name) VALUES ({account}, '{name}');"
-        elif kind < 15:
-            yield (f"INSERT INTO entry(account, amount, note) SELECT id, {mixed % 2000 - 900},"
-                   f" '{mixed:08x} {'note ' * (mixed % 40)}' FROM account WHERE id = {account};")
-        elif kind == 15:
-            yield f"DELETE FROM entry WHERE account = {account} AND amount < 0;"
-        elif kind == 16:
-            yield f"DELETE FROM account WHERE id = {account};"
-        elif kind == 17:
-            yield ("SELECT name, sum(amount), group_concat(e.id) FROM account a JOIN entry e ON e.account = a.id"
-                   f" WHERE a.id < {account % 90} GROUP BY 1 ORDER BY 1;")
-        elif kind == 18:
-            yield f"SELECT * FROM rich LIMIT {mixed % 20};"
-        elif kind == 19:
-            yield f"UPDATE entry SET note = upper(note) || zeroblob({mixed % 500}) WHERE id % 97 = {mixed % 97};"
-        elif kind == 20:
-            yield ("WITH RECURSIVE n(i, t) AS (SELECT 1, 'x' UNION ALL SELECT i + 1, t || i FROM n"
-                   f" WHERE i < {mixed % 150}) SELECT max(length(t)) FROM n;")
-        elif kind == 21:
-            yield ("SELECT id, row_number() OVER (PARTITION BY account ORDER BY amount, id) FROM entry"
-                   f" WHERE account = {account};")
-        else:
-            yield f"SELECT json_group_object(id, json_array(amount, note)) FROM entry WHERE account = {account};"
-    if open_transaction:
-        yield "COMMIT;"
-    yield "DROP INDEX by_note; CREATE INDEX by_log ON log(text); ANALYZE; VACUUM; PRAGMA integrity_check;"
-    yield "SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM entry), (SELECT count(*) FROM log);"
-
-
-def sqlite3(world, size):
-    script = "\n".join(sqlite_statements(100 * size)).encode()
-    world.run([program("sqlite3"), "-batch", "-bail", "file.db"], stdin=script)
-    world.run([program("sqlite3"), "-batch", "file.db", ".dump"])
-    world.run([program("sqlite3"), "-batch", "-bail", ":memory:"], stdin=script)
 
 
 # ---- redis ----
@@ -407,7 +287,7 @@ def self_compile(world, _size):
             world.results.append((str(file.relative_to(world.directory)), file.read_bytes()))
 
 
-PROGRAMS = {f.__name__: f for f in (python3, bash, php, git, perl, sqlite3, redis, self_compile)}
+PROGRAMS = {f.__name__: f for f in (python3, bash, php, redis, self_compile)}
 REQUIRED = {"python3"}
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,12 @@ import sys
 from processes import FolderTest, run_together, wait_until
 
 GIVEN = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+
+
+def words_of(line):
+    """Split at blanks, but for those in a path that was given: that of a checkout may have some."""
+    given = sorted(filter(None, GIVEN.values()), key=len, reverse=True)
+    return re.findall(f"(?:{'|'.join(map(re.escape, given))}|\\S)+", line)
 
 
 class Ended:
@@ -37,7 +44,7 @@ class CommandInFolder(FolderTest):
         with contextlib.ExitStack() as streams:
             opened = [streams.enter_context(open(self.path(name), mode)) for name, mode in (("in", "rb"), ("out", "wb"), ("err", "wb"))]
             process = subprocess.Popen(  # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
-                [GIVEN["command"], *line.split(), *map(str, words)], cwd=self.folder, process_group=0, preexec_fn=before,
+                [GIVEN["command"], *words_of(line), *map(str, words)], cwd=self.folder, process_group=0, preexec_fn=before,
                 env={**os.environ, "TMPDIR": self.path("tmp"), "LC_ALL": "C", **self.environment},
                 stdin=opened[0], stdout=stdout or opened[1], stderr=opened[2])
         self.addCleanup(lambda: process.poll() is None and (self.kill(process, signal.SIGKILL), process.wait()))

@@ -73,207 +73,181 @@ inline constexpr bool deque_leaks = true;
 inline constexpr bool deque_leaks = false;
 #endif
 
+/// Two containers that have the same elements: a step is taken by both, the one that is tried first.
+template <class C, class M>
+struct beside_model {
+  C c;
+  M m;
+  template <class Step>
+  void both(Step step) {
+    step(c);
+    step(m);
+  }
+  /// Effects: the elements go elsewhere, and come back.
+  void move_there_and_back() {
+    C taken(std::move(c));
+    c = std::move(taken);
+  }
+};
+
 /// vector, deque, list. Throws: whether copies that throw are part of it.
 template <bool Throws, class C, class M>
-void run_sequence(C c, M m, random_source& random, int steps) {
-  const auto value = [&] { return element(static_cast<int>(random.below(1000))); };
-  const auto at = [&](auto& x, std::size_t i) {
+void run_sequence(beside_model<C, M> s, random_source& random, int steps) {
+  const auto at = [](auto& x, std::size_t i) {
     return std::next(x.begin(), static_cast<std::ptrdiff_t>(i));
   };
   for (int step = 0; step < steps; ++step) {
+    const element v(static_cast<int>(random.below(1000)));
+    const std::size_t i = random.below(s.m.size() + 1), n = random.below(60);
     switch (random.below(10)) {
       case 0:
       case 1:
-      case 2: {
-        const element v = value();
-        c.push_back(v);
-        m.push_back(v);
+      case 2:
+        s.both([&](auto& x) { x.push_back(v); });
         break;
-      }
-      case 3: {
-        const element v = value();
-        const std::size_t i = random.below(m.size() + 1);
-        c.insert(at(c, i), v);
-        m.insert(at(m, i), v);
+      case 3:
+        s.both([&](auto& x) { x.insert(at(x, i), v); });
         break;
-      }
       case 4:
-        if (!m.empty()) {
-          const std::size_t i = random.below(m.size());
-          c.erase(at(c, i));
-          m.erase(at(m, i));
-        }
+        if (i != s.m.size()) s.both([&](auto& x) { x.erase(at(x, i)); });
         break;
-      case 5: {
-        const std::size_t n = random.below(60);
-        const element v = value();
-        c.assign(n, v);
-        m.assign(n, v);
+      case 5:
+        s.both([&](auto& x) { x.assign(n, v); });
         break;
-      }
       case 6: {
-        const C copy(c);
-        REQUIRE(same(copy, m));
-        C taken(std::move(c));
-        c = std::move(taken);
+        const C copy(s.c);
+        REQUIRE(same(copy, s.m));
+        s.move_there_and_back();
         break;
       }
       case 7: {
         // A copy that throws half-way: all or nothing at the end, and nothing lost.
         if constexpr (!Throws) break;
         element::throw_in = static_cast<int>(random.below(4));
-        const element v(5);
         try {
-          C other(c);
-          c.push_back(v);
+          C other(s.c);
+          s.c.push_back(v);
           element::throw_in = -1;
-          m.push_back(v);
+          s.m.push_back(v);
         } catch (const std::runtime_error&) {
         }
         element::throw_in = -1;
         break;
       }
-      case 8: {
-        const std::size_t n = random.below(m.size() + 20);
-        c.resize(n, element(3));
-        m.resize(n, element(3));
+      case 8:
+        s.both([&](auto& x) { x.resize(i + n / 3, element(3)); });
         break;
-      }
       default: {
-        C other(c.get_allocator());
+        C other(s.c.get_allocator());
         other.push_back(element(1));
-        c.swap(other);
-        c.swap(other);
+        s.c.swap(other);
+        s.c.swap(other);
       }
     }
-    REQUIRE(same(c, m));
+    REQUIRE(same(s.c, s.m));
   }
 }
 
 template <class C, class M>
-void run_forward_list(C c, M m, random_source& random, int steps) {
+void run_forward_list(beside_model<C, M> s, random_source& random, int steps) {
   for (int step = 0; step < steps; ++step) {
     const element v(static_cast<int>(random.below(1000)));
     switch (random.below(6)) {
       case 0:
       case 1:
-        c.push_front(v);
-        m.push_front(v);
+        s.both([&](auto& x) { x.push_front(v); });
         break;
       case 2:
-        c.insert_after(c.before_begin(), 3, v);
-        m.insert_after(m.before_begin(), 3, v);
+        s.both([&](auto& x) { x.insert_after(x.before_begin(), 3, v); });
         break;
       case 3:
-        if (!m.empty()) {
-          c.pop_front();
-          m.pop_front();
-        }
+        if (!s.m.empty()) s.both([](auto& x) { x.pop_front(); });
         break;
       case 4: {
-        C copy(c);
+        C copy(s.c);
         copy.sort();
-        c.sort();
-        m.sort();
-        REQUIRE(same(copy, m));
+        s.both([](auto& x) { x.sort(); });
+        REQUIRE(same(copy, s.m));
         break;
       }
-      default: {
-        C taken(std::move(c));
-        c = std::move(taken);
-      }
+      default:
+        s.move_there_and_back();
     }
-    REQUIRE(same(c, m));
+    REQUIRE(same(s.c, s.m));
   }
 }
 
 /// `make(int)` gives a value; Ordered tells whether the order of elements is to be compared.
 template <bool Ordered, class C, class M, class Make>
-void run_associative(C c, M m, Make make, random_source& random, int steps) {
+void run_associative(beside_model<C, M> s, Make make, random_source& random, int steps) {
   for (int step = 0; step < steps; ++step) {
-    const int key = static_cast<int>(random.below(120));
+    const int number = static_cast<int>(random.below(120));
+    const element key(number);
     switch (random.below(8)) {
       case 0:
       case 1:
       case 2:
-        c.insert(make(key));
-        m.insert(make(key));
+        s.both([&](auto& x) { x.insert(make(number)); });
         break;
       case 3:
-        c.emplace(make(key));
-        m.emplace(make(key));
+        s.both([&](auto& x) { x.emplace(make(number)); });
         break;
       case 4:
-        REQUIRE(c.erase(element(key)) == m.erase(element(key)));
+        REQUIRE(s.c.erase(key) == s.m.erase(key));
         break;
       case 5: {
-        const C copy(c);
-        if constexpr (Ordered) REQUIRE(same(copy, m));
-        C taken(std::move(c));
-        c = std::move(taken);
-        c = copy;
+        const C copy(s.c);
+        if constexpr (Ordered) REQUIRE(same(copy, s.m));
+        s.move_there_and_back();
+        s.c = copy;
         break;
       }
       case 6: {
-        auto handle = c.extract(element(key));
-        if (!handle.empty()) c.insert(std::move(handle));
+        auto handle = s.c.extract(key);
+        if (!handle.empty()) s.c.insert(std::move(handle));
         break;
       }
       default:
-        if constexpr (!Ordered) c.rehash(random.below(300));
-        if (random.chance(5)) {
-          c.clear();
-          m.clear();
-        }
+        if constexpr (!Ordered) s.c.rehash(random.below(300));
+        if (random.chance(5)) s.both([](auto& x) { x.clear(); });
     }
-    REQUIRE(c.count(element(key)) == m.count(element(key)));
-    if constexpr (Ordered) {
-      REQUIRE(same(c, m));
-    } else {
-      REQUIRE(c.size() == m.size());
-    }
+    REQUIRE(s.c.count(key) == s.m.count(key) && s.c.size() == s.m.size());
+    if constexpr (Ordered) REQUIRE(same(s.c, s.m));
   }
-  if constexpr (!Ordered) REQUIRE(same_elements(c, m));
+  if constexpr (!Ordered) REQUIRE(same_elements(s.c, s.m));
 }
 
 template <class C>
 void run_string(C c, random_source& random, int steps) {
-  std::string m;
+  beside_model<C, std::string> s{std::move(c), {}};
   for (int step = 0; step < steps; ++step) {
     const std::string word(random.below(40), static_cast<char>('a' + random.below(26)));
+    const std::size_t i = random.below(s.m.size() + 1);
     switch (random.below(6)) {
       case 0:
       case 1:
-        c += word.c_str();
-        m += word;
+        s.both([&](auto& x) { x += word.c_str(); });
         break;
-      case 2: {
-        const std::size_t i = random.below(m.size() + 1);
-        c.insert(i, word.c_str());
-        m.insert(i, word);
+      case 2:
+        s.both([&](auto& x) { x.insert(i, word.c_str()); });
         break;
-      }
-      case 3: {
-        const std::size_t i = random.below(m.size() + 1);
-        c.erase(i, 7);
-        m.erase(i, 7);
+      case 3:
+        s.both([&](auto& x) { x.erase(i, 7); });
         break;
-      }
       case 4: {
-        C copy(c);
+        C copy(s.c);
         copy.shrink_to_fit();
-        c = std::move(copy);
+        s.c = std::move(copy);
         break;
       }
       default:
-        c.reserve(random.below(2000));
-        if (m.size() > 1500) {
-          c.clear();
-          c.shrink_to_fit();
-          m.clear();
+        s.c.reserve(random.below(2000));
+        if (s.m.size() > 1500) {
+          s.both([](auto& x) { x.clear(); });
+          s.c.shrink_to_fit();
         }
     }
-    REQUIRE(std::string_view(c) == m);
+    REQUIRE(std::string_view(s.c) == s.m);
   }
 }
 
@@ -284,37 +258,43 @@ void run_containers(const A& a, std::uint64_t seed, int steps = 300) {
   random_source random(seed);
   using E = element;
   using P = std::pair<const E, int>;
+  using H = element_hash;
   using std::equal_to;
   using std::less;
-  const allocator_to<A, E> e(a);
-  const allocator_to<A, P> p(a);
   using AE = allocator_to<A, E>;
   using AP = allocator_to<A, P>;
+  using AC = allocator_to<A, char>;
+  const AE e(a);
+  const AP p(a);
   const auto one = [](int k) { return E(k); };
   const auto two = [](int k) { return P(E(k), k); };
-  using H = element_hash;
+  const auto beside = [](auto c, auto m) { return beside_model{std::move(c), std::move(m)}; };
+  const auto sequence = [&](auto c, auto m) {
+    constexpr bool throws = !deque_leaks || !std::is_same_v<decltype(m), std::deque<E>>;
+    run_sequence<throws>(beside(std::move(c), std::move(m)), random, steps);
+  };
+  const auto ordered = [&](auto c, auto m, auto make) {
+    run_associative<true>(beside(std::move(c), std::move(m)), make, random, steps);
+  };
+  const auto hashed = [&](auto c, auto m, auto make) {
+    run_associative<false>(beside(std::move(c), std::move(m)), make, random, steps);
+  };
 
-  run_sequence<true>(std::vector<E, AE>(e), std::vector<E>(), random, steps);
-  run_associative<true>(std::map<E, int, less<E>, AP>(p), std::map<E, int>(), two, random, steps);
-  run_associative<false>(std::unordered_multiset<E, H, equal_to<E>, AE>(e),
-                         std::unordered_multiset<E, H>(), one, random, steps);
-  run_string(std::basic_string<char, std::char_traits<char>, allocator_to<A, char>>(
-                 allocator_to<A, char>(a)),
-             random, steps);
+  sequence(std::vector<E, AE>(e), std::vector<E>());
+  ordered(std::map<E, int, less<E>, AP>(p), std::map<E, int>(), two);
+  hashed(std::unordered_multiset<E, H, equal_to<E>, AE>(e), std::unordered_multiset<E, H>(), one);
+  run_string(std::basic_string<char, std::char_traits<char>, AC>(AC(a)), random, steps);
   if constexpr (goes_through_all(Extent)) {
-    run_sequence<!deque_leaks>(std::deque<E, AE>(e), std::deque<E>(), random, steps);
-    run_sequence<true>(std::list<E, AE>(e), std::list<E>(), random, steps);
-    run_forward_list(std::forward_list<E, AE>(e), std::forward_list<E>(), random, steps);
-    run_associative<true>(std::set<E, less<E>, AE>(e), std::set<E>(), one, random, steps);
-    run_associative<true>(std::multiset<E, less<E>, AE>(e), std::multiset<E>(), one, random, steps);
-    run_associative<true>(std::multimap<E, int, less<E>, AP>(p), std::multimap<E, int>(), two,
-                          random, steps);
-    run_associative<false>(std::unordered_set<E, H, equal_to<E>, AE>(e), std::unordered_set<E, H>(),
-                           one, random, steps);
-    run_associative<false>(std::unordered_map<E, int, H, equal_to<E>, AP>(p),
-                           std::unordered_map<E, int, H>(), two, random, steps);
-    run_associative<false>(std::unordered_multimap<E, int, H, equal_to<E>, AP>(p),
-                           std::unordered_multimap<E, int, H>(), two, random, steps);
+    sequence(std::deque<E, AE>(e), std::deque<E>());
+    sequence(std::list<E, AE>(e), std::list<E>());
+    run_forward_list(beside(std::forward_list<E, AE>(e), std::forward_list<E>()), random, steps);
+    ordered(std::set<E, less<E>, AE>(e), std::set<E>(), one);
+    ordered(std::multiset<E, less<E>, AE>(e), std::multiset<E>(), one);
+    ordered(std::multimap<E, int, less<E>, AP>(p), std::multimap<E, int>(), two);
+    hashed(std::unordered_set<E, H, equal_to<E>, AE>(e), std::unordered_set<E, H>(), one);
+    hashed(std::unordered_map<E, int, H, equal_to<E>, AP>(p), std::unordered_map<E, int, H>(), two);
+    hashed(std::unordered_multimap<E, int, H, equal_to<E>, AP>(p),
+           std::unordered_multimap<E, int, H>(), two);
   }
 }
 

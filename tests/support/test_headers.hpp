@@ -59,9 +59,4 @@ T opaque(T value) {
   return value;
 }
 
-/// The failure policy of live blocks (live_blocks.hpp) in a GoogleTest program.
-struct expects {
-  void operator()(const std::string& what) const { ADD_FAILURE() << what; }
-};
-
 }  // namespace support

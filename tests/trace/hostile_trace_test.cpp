@@ -86,49 +86,6 @@ TEST_F(HostileTrace, OfLongTextsOneAfterTheOtherIsRead) {
   stat();
 }
 
-TEST_F(HostileTrace, OfMillionsOfStacksIsRefused) {
-  compressor with;
-  std::string frames;
-  for (int i = 0; i < 500; ++i)
-    frames += encode(std::vector<stack_definition>(1u << 14, {1, {}}), with);
-  write(frames, 0);
-  expect_refused();
-}
-
-TEST_F(HostileTrace, OfMillionsOfNamesIsRefused) {
-  compressor with;
-  const std::string long_name(1000, 'a');
-  for (const std::vector<source_place>& places :
-       {std::vector<source_place>{}, std::vector<source_place>(100),
-        std::vector<source_place>{{long_name, long_name, 1}}}) {
-    std::string frames;
-    for (std::size_t bytes = 0; bytes < 120u << 20;) {
-      constexpr std::size_t count = 1u << 12;
-      std::size_t each = sizeof(name_definition);
-      for (const source_place& place : places)
-        each += sizeof place + place.function.size() + place.file.size();
-      frames += encode(std::vector<name_definition>(count, {1, places}), with);
-      bytes += count * each;
-    }
-    write(frames, 0);
-    expect_refused();
-  }
-}
-
-TEST_F(HostileTrace, OfMillionsOfLooksAtMemoryIsRefused) {
-  compressor with;
-  for (const std::size_t mappings : {0u, 64u}) {
-    const std::vector<memory_look> looks(
-        1u << 14, {1, 2, 3, std::vector<mapped_memory>(mappings, {memory_kind::anonymous})});
-    const std::size_t each = sizeof(memory_look) + mappings * sizeof(mapped_memory);
-    std::string frames;
-    for (std::size_t bytes = 0; bytes < 120u << 20; bytes += looks.size() * each)
-      frames += encode(looks, with);
-    write(frames, 0);
-    expect_refused();
-  }
-}
-
 // All bytes of a process, again and again, each said to have blocks everywhere.
 TEST_F(HostileTrace, OfLooksAtMappingsThatCannotBeIsReadInTime) {
   compressor with;

@@ -104,6 +104,14 @@ static void many(long count) {
 /* Threads that take each other's blocks: what one thread frees, another one has at once. */
 static _Atomic(void*) exchanged[8];
 static pthread_barrier_t together;
+static void exchange_by(void* (*thread)(void*)) {
+  pthread_t ids[4];
+  if (pthread_barrier_init(&together, NULL, 4) != 0) abort();
+  for (size_t i = 0; i < 4; ++i)
+    if (pthread_create(&ids[i], NULL, thread, (void*)(i + 1)) != 0) abort();
+  for (size_t i = 0; i < 4; ++i) pthread_join(ids[i], NULL);
+  for (size_t i = 0; i < 8; ++i) free(atomic_exchange(&exchanged[i], NULL));
+}
 static void* crowd_thread(void* seed) {
   unsigned random = (unsigned)(size_t)seed;
   for (int i = 0; i < 100000; ++i) {
@@ -113,14 +121,6 @@ static void* crowd_thread(void* seed) {
     free(atomic_exchange(&exchanged[random >> 16 & 7], mine));
   }
   return NULL;
-}
-static void crowd(void) {
-  pthread_t ids[4];
-  if (pthread_barrier_init(&together, NULL, 4) != 0) abort();
-  for (size_t i = 0; i < 4; ++i)
-    if (pthread_create(&ids[i], NULL, crowd_thread, (void*)(i + 1)) != 0) abort();
-  for (size_t i = 0; i < 4; ++i) pthread_join(ids[i], NULL);
-  for (size_t i = 0; i < 8; ++i) free(atomic_exchange(&exchanged[i], NULL));
 }
 
 /* Blocks of many sizes, a thousand at a time, all calls; the same in each run. */
@@ -153,14 +153,6 @@ static void* resizing_thread(void* seed) {
     free(atomic_exchange(&exchanged[random >> 20 & 7], resized));
   }
   return NULL;
-}
-static void resizing(void) {
-  pthread_t ids[4];
-  if (pthread_barrier_init(&together, NULL, 4) != 0) abort();
-  for (size_t i = 0; i < 4; ++i)
-    if (pthread_create(&ids[i], NULL, resizing_thread, (void*)(i + 1)) != 0) abort();
-  for (size_t i = 0; i < 4; ++i) pthread_join(ids[i], NULL);
-  for (size_t i = 0; i < 8; ++i) free(atomic_exchange(&exchanged[i], NULL));
 }
 
 /* The C library frees what it keeps for a thread when that has no destructors left to run. */
@@ -234,7 +226,7 @@ int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "calls";
   if (strcmp(what, "calls") == 0) calls();
   if (strcmp(what, "threads") == 0) threads();
-  if (strcmp(what, "crowd") == 0) crowd();
+  if (strcmp(what, "crowd") == 0) exchange_by(crowd_thread);
   if (strcmp(what, "forks") == 0) forks();
   if (strcmp(what, "daemon") == 0) daemonise();
   if (strcmp(what, "many") == 0) many(argc > 2 ? atol(argv[2]) : 100000);
@@ -242,7 +234,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "large") == 0) large(argc > 2 ? atol(argv[2]) : 1000);
   if (strcmp(what, "mixture") == 0) mixture(20000);
   if (strcmp(what, "failures") == 0) failures(argc > 2 ? atol(argv[2]) : 1000);
-  if (strcmp(what, "resizing") == 0) resizing();
+  if (strcmp(what, "resizing") == 0) exchange_by(resizing_thread);
   if (strcmp(what, "quarters") == 0) quarters(argc > 2 ? atol(argv[2]) : 100000);
   if (strcmp(what, "endless") == 0) {
     printf("%d\n", (int)getpid());

@@ -16,6 +16,7 @@ from command_in_folder import GIVEN, main  # pylint: disable=wrong-import-positi
 from recordings import Recordings  # pylint: disable=wrong-import-position
 
 LEAK, LOST = GIVEN["leak"], GIVEN["lost"]
+LEAK_IN_TEXT = re.escape(LEAK.replace(" ", r"\20"))
 REPORT = "report --text run.atrace"
 
 
@@ -124,7 +125,7 @@ class Lines(Recordings):
         self.write("run.txt", text)
         self.ashlar("export --from-text run.txt -o again.atrace")
         self.assertEqual(self.text_of("again.atrace"), text)
-        self.assertRegex(text, re.escape(LEAK) + " [0-9a-f]{40}\n")  # of SHA-1
+        self.assertRegex(text, LEAK_IN_TEXT + " [0-9a-f]{40}\n")  # of SHA-1
 
     def test_a_stack_that_was_cut_has_a_root_of_its_own(self):
         cut = "[stack cut at 8 frames]"
@@ -139,7 +140,7 @@ class Lines(Recordings):
         """One mechanism names the calls of all commands."""
         self.record()
         text = self.text_of("run.atrace")
-        begin, end, bias = (int(number, 16) for number in re.search(rf"^module (\S+) (\S+) (\S+) {re.escape(LEAK)} ", text, re.MULTILINE).groups())
+        begin, end, bias = (int(number, 16) for number in re.search(rf"^module (\S+) (\S+) (\S+) {LEAK_IN_TEXT} ", text, re.MULTILINE).groups())
         frames = [int(frame, 16) for stack in re.findall(r"^stack \d+(.*)", text, re.MULTILINE) for frame in stack.split()]
         self.write("log", "".join(f"ashlar:   #0 {frame:#x} {LEAK}+{frame - bias:#x}\n" for frame in frames if begin <= frame < end))
         told = self.ashlar("check --log log", out="shop::make_order(int) at ").out
@@ -185,7 +186,7 @@ class Lines(Recordings):
         self.ashlar("leaks --trace leaks.json", status=2)
 
     def test_processes_that_it_starts_are_listed_on_request(self):
-        script = f"{LEAK}; {LEAK}; true"
+        script = f"'{LEAK}'; '{LEAK}'; true"
         self.lacks(self.ashlar("leaks -- /bin/sh -c", script, err="of 2 more processes nothing is listed").err, line_of("deep"))
         self.ashlar("leaks --children -- /bin/sh -c", script, err=line_of("deep"))
 

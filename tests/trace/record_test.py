@@ -295,7 +295,7 @@ class Record(Recordings):
 
     def test_a_programs_own_end_is_told_though_recording_failed(self):
         # The shell ends long after the limit, and allocates so little that its own trace would fit.
-        process = self.begun("record -o run.atrace -- /bin/sh -c", f"{CALLS} many 5000000; exit 7")
+        process = self.begun("record -o run.atrace -- /bin/sh -c", f"'{CALLS}' many 5000000; exit 7")
         limit_of_files(process)
         self.finish(process, 7)
         self.assertTrue(self.part())
@@ -379,22 +379,22 @@ class Record(Recordings):
 
     def test_a_shells_programs_are_recorded_too(self):
         """And processes with few events are one line, as of a launcher, behind which the program would be hard to find."""
-        self.ashlar("record -o run.atrace -- /bin/sh -c", f"{CALLS} calls; {CALLS} calls; true")
+        self.ashlar("record -o run.atrace -- /bin/sh -c", f"'{CALLS}' calls; '{CALLS}' calls; true")
         self.assertEqual(len(self.files()), 3)
-        said = self.ashlar("record --no-stacks -o run.atrace -- /bin/sh -c", f"{CALLS} calls; {CALLS} calls; exec {CALLS} many 100000",
+        said = self.ashlar("record --no-stacks -o run.atrace -- /bin/sh -c", f"'{CALLS}' calls; '{CALLS}' calls; exec '{CALLS}' many 100000",
                            err=("ashlar: run.atrace: ", "ashlar: and 2 more processes, each")).err
         self.assertEqual((len(self.files()), said.count(" events of process ")), (3, 1), said)
 
     def test_at_most_four_processes_are_told(self):
         """Else a script's first screen is behind a screen of files."""
-        said = self.ashlar("record --no-stacks -o run.atrace -- /bin/sh -c", f"{CALLS} many 1000; " * 7 + "true",
+        said = self.ashlar("record --no-stacks -o run.atrace -- /bin/sh -c", f"'{CALLS}' many 1000; " * 7 + "true",
                            err="ashlar: and ").err
         self.assertEqual(said.count(" events of process "), 4, said)
 
     def test_more_processes_than_may_have_a_file_open_are_recorded(self):
         """A build starts thousands."""
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        self.ashlar("record -o run.atrace -- /bin/sh -c", f"{CALLS} calls\n" * 40 + "true",
+        self.ashlar("record -o run.atrace -- /bin/sh -c", f"'{CALLS}' calls\n" * 40 + "true",
                     before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (30, most)))
         self.assertEqual(len(self.files()), 41)
 

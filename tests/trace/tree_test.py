@@ -5,6 +5,7 @@ Given: command, calls, static_calls, leak: programs.
 """
 import json
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -20,7 +21,7 @@ REPORT = "report --text run.atree"
 
 class Tree(Recordings):
     def record(self, line, *words, **options):
-        return self.ashlar("record -o run.atree --", *line.split(), *words, **options)
+        return self.ashlar(f"record -o run.atree -- {line}", *words, **options)
 
     def index(self):
         return self.json("run.atree/index.json")
@@ -36,7 +37,7 @@ class Tree(Recordings):
         return os.listdir(self.path(folder))
 
     def test_a_shells_programs_are_in_one_folder_with_an_index(self):
-        script = f"{CALLS} calls; {CALLS} _exit; {CALLS} kill; exit 4"
+        script = f"'{CALLS}' calls; '{CALLS}' _exit; '{CALLS}' kill; exit 4"
         self.record("/bin/sh -c", script, status=4)
         self.assertEqual(self.files(), ["run.atree"])
         found, shells, programs = self.index(), self.called("sh"), self.called("known_calls")
@@ -120,12 +121,12 @@ class Tree(Recordings):
         """One file, or a folder as soon as a second process allocates; and the answer of the process that allocated most."""
         self.ashlar(f"record -- {CALLS} calls", err="ashlar: next: ashlar report run.atrace, or with --text")
         self.assertEqual(self.files(), ["run.atrace"])
-        said = self.ashlar("record -- /bin/sh -c", f"{LEAK};{CALLS} many 100000; exit 3", status=3,
+        said = self.ashlar("record -- /bin/sh -c", f"'{LEAK}';'{CALLS}' many 100000; exit 3", status=3,
                            err="ashlar: next: ashlar report run.atree, or with --text").err
         self.assertEqual(self.files(), ["run.atrace", "run.atree"])
         # Whatever the test's path is: what a screen does not hold of the line is cut.
-        self.has(said, f"run.atree/{self.called('known_calls')[0]['trace']}: {CALLS}"[:80])
-        self.ashlar("record -o my.atrace -- /bin/sh -c", f"{CALLS} calls; true")
+        self.has(said, f"run.atree/{self.called('known_calls')[0]['trace']}: {shlex.quote(CALLS)}"[:80])
+        self.ashlar("record -o my.atrace -- /bin/sh -c", f"'{CALLS}' calls; true")
         self.assertEqual(len(self.files()), 4, "files beside each other, as they were named")
 
     def test_a_second_recording_replaces_the_first_as_a_whole(self):
@@ -160,7 +161,7 @@ class Tree(Recordings):
 
     def test_only_records_the_programs_that_it_names(self):
         other = shutil.copy(CALLS, self.path("other"))
-        script = f"{CALLS} forks; {other} calls; true"
+        script = f"'{CALLS}' forks; '{other}' calls; true"
         self.ashlar("record --only known_calls -- /bin/sh -c", script)
         recorded = 0
         for process in self.index()["processes"]:
@@ -177,7 +178,7 @@ class Tree(Recordings):
         named = shutil.copy(CALLS, self.path("named"))
         for only in ("named", "sh"):
             # A program executes itself by the word that it was called by.
-            self.ashlar(f"record --only {only} -- /bin/sh -c", f"exec {named} exec calls")
+            self.ashlar(f"record --only {only} -- /bin/sh -c", f"exec '{named}' exec calls")
             process, = self.index()["processes"]
             self.assertEqual((len(process["executed_before"]), self.has_size(process, 777)), (2, only == "named"))
             if only == "sh":
@@ -221,14 +222,14 @@ class Tree(Recordings):
         self.ashlar("report --text my.atree.part")
 
     def test_a_command_reads_the_process_that_is_named(self):
-        self.ashlar("record -o run.atree --stacks -- /bin/sh -c", f"{CALLS} calls; {LEAK}; true")
+        self.ashlar("record -o run.atree --stacks -- /bin/sh -c", f"'{CALLS}' calls; '{LEAK}'; true")
         processes = len(self.index()["processes"])
         leak, = self.called("planted_leak")
         pid = str(leak["pid"])
         for name in ("planted_leak", pid):
             stat = self.ashlar(f"report --text --json --process {name} run.atree").json()
             self.assertEqual((stat["header"]["pid"], len(stat["tree"]["processes"])), (pid, processes))
-        told, others = f"process {pid}: ", "known_calls calls, process"
+        told, others = f"process {pid}: ", f"{os.path.basename(shlex.quote(CALLS))} calls, process"
         self.lacks(self.ashlar("leaks --trace run.atree --process planted_leak", out=told).out, others)
         self.ashlar("leaks --trace run.atree --children", out=(told, others))
         self.ashlar(REPORT + " --process planted_leak", out=f"planted_leak.{pid}.atrace")

@@ -253,9 +253,11 @@ class Tune(CommandWithTraces):
 
     def test_no_output_is_an_input_or_another_output(self):
         shutil.copy(SAMPLE, self.path("t.atrace"))
+        os.symlink("t.atrace", self.path("link"))
         for words in ("tune -o ", "tune --certificate ", "tune --mode heap -o ", "tune --mode heap --certificate ", "report -o ",
                       "export --format text -o ", "replay --on system --json="):
-            self.refused("is an input", f"{words}t.atrace t.atrace")
+            for output in ("t.atrace", "./t.atrace", "link"):
+                self.refused("is an input", f"{words}{output} t.atrace")
         self.assertEqual(pathlib.Path(self.path("t.atrace")).read_bytes(), pathlib.Path(SAMPLE).read_bytes())
         self.refused("--certificate made.json", "tune -o made.json t.atrace")
         self.refused("what -o writes", "tune -o made.json --certificate made.json t.atrace")
@@ -288,11 +290,12 @@ class Tune(CommandWithTraces):
         made["total_bytes"] += 1
         self.write_json("p.json", made)
         self.has(self.says("tune verify p.json", status=1), "refused")
-        for text in ("nonsense", ""):
+        for text in ("nonsense", "", "[]", "{}", "7", '{"seal": 3}'):
             self.write("none.json", text)
             self.refused("none.json: no certificate", "tune verify none.json")
-        self.write_json("p.json", {**made, "certificate": 1})
-        self.refused("of version 2: tune again", "tune verify p.json")
+        for version in ("x", None, -1, 1, 3):
+            self.write_json("p.json", {**made, "certificate": version})
+            self.refused("of version 2: tune again", "tune verify p.json")
         self.refused("another version", f"tune check --against p.json {SAMPLE}")
 
 

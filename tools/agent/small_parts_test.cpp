@@ -78,46 +78,7 @@ TEST(FleetPage, DamagedProfilesDoNoHarm) {
 }
 
 // ---- metrics_text ------------------------------------------------------------------------------
-// The two formats, and which one an Accept header asks for. What a whole agent says: tests/agent.
-
-fleet_look one_process() {
-  fleet_look look;
-  look.processes.push_back(
-      {.socket = {7, "/s"},
-       .facts = {.comm = "a\"b\\c\nd", .service = "web", .version = "2", .cgroup = "/x"},
-       .library = "0.1.0",
-       .total = {},
-       .tags = {{"x\"y", {.live_bytes = 70, .live_error_bytes = 8}}},
-       .heaps = {{"y\n", {.heaps = 2, .bytes_in_use = 60}}}});
-  look.processes[0].total.allocations = 5;
-  look.silent = 3;
-  return look;
-}
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-TEST(MetricsText, Prometheus) {
-  const std::string text = metrics_text(one_process(), metrics_format::prometheus);
-  EXPECT_TRUE(
-      has(text,
-          "# TYPE ashlar_heap_allocations_total counter\n"
-          "ashlar_heap_allocations_total{pid=\"7\",comm=\"a\\\"b\\\\c\\nd\",service=\"web\","
-          "version=\"2\",cgroup=\"/x\"} 5\n"))
-      << text;
-  EXPECT_TRUE(has(text, "\nashlar_agent_silent_processes 3\n"));
-  EXPECT_TRUE(has(text, "cgroup=\"/x\",tag=\"x\\\"y\"} 70\n")) << text;
-  EXPECT_TRUE(has(text, "cgroup=\"/x\",heap=\"y\\n\"} 60\n")) << text;
-  EXPECT_TRUE(has(text, "# TYPE ashlar_tag_live_error_bytes gauge\nashlar_tag_live_error_bytes{"));
-  EXPECT_FALSE(has(text, "# EOF"));
-}
-
-TEST(MetricsText, OpenMetrics) {
-  const std::string text = metrics_text(one_process(), metrics_format::openmetrics);
-  EXPECT_TRUE(has(text, "# TYPE ashlar_heap_allocations counter\nashlar_heap_allocations_total{"))
-      << text;
-  EXPECT_TRUE(text.ends_with("\n# EOF\n"));
-}
+// Which format an Accept header asks for. What each says: tests/agent.
 
 TEST(MetricsText, AcceptHeaders) {
   const auto is_open = [](const char* accept) {
@@ -135,7 +96,7 @@ TEST(MetricsText, AcceptHeaders) {
 }
 
 // ---- process_facts -----------------------------------------------------------------------------
-// What a label may hold, and what the system says of this process.
+// What a label may hold.
 
 TEST(ProcessFacts, LabelsAreUtf8) {
   EXPECT_EQ(label_value("a\nb \xC3\xA9\xF0\x9F\x98\x80"), "a\nb \xC3\xA9\xF0\x9F\x98\x80");
@@ -180,17 +141,6 @@ TEST(ProcessFacts, ServicesAreUnits) {
   EXPECT_EQ(unit_of("/user.slice/user-7.slice/user@7.service/app.slice/shop.service"), "shop");
   EXPECT_EQ(unit_of("/user.slice/user@7.service/session.scope"), "");
   EXPECT_EQ(unit_of("/"), "");
-}
-
-TEST(ProcessFacts, OfThisProcess) {
-  const process_facts own = facts_of(::getpid());
-  EXPECT_FALSE(own.comm.empty());
-  EXPECT_EQ(own.service.empty(), false);
-  EXPECT_GT(own.started, 0u);
-  EXPECT_GT(own.minor_faults, 0u);
-  const process_facts none = facts_of(-1);
-  EXPECT_EQ(none.comm + none.service + none.cgroup, "");
-  EXPECT_EQ(none.started, 0u);
 }
 
 // ---- spool -------------------------------------------------------------------------------------

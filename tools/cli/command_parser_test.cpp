@@ -143,12 +143,7 @@ TEST(CommandParser, WhatCannotBeIsRefusedByName) {
       {{"need", "-o", "b"}, {"FILE", "tool need --help"}},
       {{"--most"}, {"unknown option '--most'", "tool --help"}},
       {{"most"}, {"unknown command 'most' (there are every, need, start)", "tool --help"}},
-      {{"evry"}, {"unknown command 'evry'; did you mean 'every'?", "tool --help"}},
-      {{"evrey"}, {"unknown command 'evrey'; did you mean 'every'?", "tool --help"}},
-      {{"every", "--al"}, {"unknown option '--al'; did you mean '--all'?", "tool every --help"}},
       {{"every", "--rows"}, {"--rows needs a value", "tool every --help"}},
-      {{"every", "a", "--json", "a.json"}, {"named as --json=a.json", "tool --help"}},
-      {{"start"}, {"which program", "tool start --help"}},
       {{"start", "--most", "ls"}, {"unknown option '--most'", "tool start --help"}}};
   for (const auto& [line, told] : wrong) {
     some_tool tool;
@@ -164,96 +159,11 @@ TEST(CommandParser, WhatCannotBeIsRefusedByName) {
   }
 }
 
-TEST(CommandParser, AProgramsWordsAreItsOwn) {
-  for (const words& line :
-       {words{"start", "ls", "--all", "every"}, words{"start", "--", "ls", "--all", "every"}}) {
-    some_tool tool;
-    const command_end end = tool.parser.run(line);
-    EXPECT_EQ(end.wait_status.value_or(0), 0x0300);
-    EXPECT_EQ(tool.program, (words{"ls", "--all", "every"}));
-    EXPECT_FALSE(tool.all);
-    EXPECT_EQ(tool.done, 0);
-  }
-}
-
 TEST(CommandParser, AFileMayBeCalledAsACommandIs) {
   some_tool tool;
   EXPECT_EQ(tool.parser.run({"every", "need", "start"}).exit_status, 5);
   EXPECT_EQ(tool.input, "need");
   EXPECT_EQ(tool.more, words{"start"});
-}
-
-TEST(CommandParser, TheDescriptionHasWhatALineMaySay) {
-  const some_tool tool;
-  const tool_description all = tool.parser.description();
-  EXPECT_EQ(all.tool.usage, "tool COMMAND ...");
-  ASSERT_EQ(all.commands.size(), 3u);
-  const command_description& every = all.commands.front();
-  EXPECT_EQ(every.name, "every");
-  EXPECT_EQ(every.usage, "tool every [OPTIONS] FILE [MORE...]");
-  EXPECT_FALSE(every.takes_program);
-  EXPECT_TRUE(all.commands.back().takes_program);
-  ASSERT_EQ(every.arguments.size(), 2u);
-  EXPECT_EQ(every.arguments[0].value_name, "FILE");
-  EXPECT_FALSE(every.arguments[0].is_repeated);
-  EXPECT_TRUE(every.arguments[1].is_repeated);
-  const auto named = [&](const std::string& name) {
-    return *std::ranges::find_if(every.options,
-                                 [&](const auto& each) { return each.names.back() == name; });
-  };
-  EXPECT_EQ(named("--output").names, (words{"-o", "--output"}));
-  EXPECT_EQ(named("--output").value_name, "FILE");
-  EXPECT_FALSE(named("--output").value_is_optional);
-  EXPECT_EQ(named("--kind").choices, (words{"near", "far"}));
-  EXPECT_EQ(named("--all").value_name, "");
-  EXPECT_EQ(named("--depth").value_name, "DEPTH");
-  EXPECT_TRUE(named("--depth").value_is_optional);
-}
-
-TEST(CommandParser, HelpIsThatOfTheNamedCommand) {
-  const some_tool tool;
-  EXPECT_TRUE(tool.parser.help({"every"}).find("tool every [OPTIONS]") != std::string::npos);
-  EXPECT_TRUE(tool.parser.help().find("tool COMMAND") != std::string::npos);
-  EXPECT_THROW(static_cast<void>(tool.parser.help({"most"})), command_error);
-}
-
-TEST(CommandParser, HelpIsOnStandardOutput) {
-  const std::vector<std::pair<words, words>> asked{
-      {{"every", "--help"}, {"Usage: tool every [OPTIONS] FILE [MORE...]", "Examples: of it"}},
-      {{"--help"}, {"Usage: tool COMMAND ...", "Examples: of the tool"}},
-      {{"--version"}, {"tool " ASHLAR_CLI_VERSION}},
-      {{}, {"Usage: tool COMMAND ...", "every", "start"}}};
-  for (const auto& [line, told] : asked) {
-    some_tool tool;
-    testing::internal::CaptureStdout();
-    const command_end end = tool.parser.run(line);
-    const std::string printed = testing::internal::GetCapturedStdout();
-    EXPECT_EQ(end.exit_status, line.empty() ? status_usage : 0);
-    for (const std::string& part : told)
-      EXPECT_NE(printed.find(part), std::string::npos) << printed;
-  }
-}
-
-using words = std::vector<std::string>;
-
-TEST(CommandLine, TheFirstSeparatorDivides) {
-  const split_words split =
-      split_at_separator({"run", "--stats", "--", "git", "log", "--", "file"});
-  EXPECT_EQ(split.own, (words{"run", "--stats"}));
-  EXPECT_EQ(split.behind, (words{"git", "log", "--", "file"}));
-  EXPECT_EQ(program_words("run", {}, split), (words{"git", "log", "--", "file"}));
-}
-
-TEST(CommandLine, ASeparatorBehindTheProgramIsTheProgramsOwn) {
-  const split_words split = split_at_separator({"run", "git", "log", "--", "file"});
-  EXPECT_EQ(program_words("run", {"git", "log"}, split), (words{"git", "log", "--", "file"}));
-  const split_words none = split_at_separator({"run", "ls"});
-  EXPECT_EQ(program_words("run", {"ls"}, none), (words{"ls"}));
-}
-
-TEST(CommandLine, WhatCannotBeAProgramIsRefused) {
-  EXPECT_THROW(program_words("run", {}, split_at_separator({"run"})), command_error);
-  EXPECT_THROW(program_words("run", {}, split_at_separator({"run", "--"})), command_error);
 }
 
 }  // namespace

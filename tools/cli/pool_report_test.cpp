@@ -91,12 +91,6 @@ TEST(PoolStatistics, AnotherSchemaAndAMissingPartAreErrors) {
   EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error);
 }
 
-TEST(PoolStatistics, AFigureThatAnOlderLibraryDoesNotTellIsNoError) {
-  nlohmann::json document = sample_statistics(1);
-  document["total"].erase("pinned_bytes");
-  EXPECT_EQ(parse_pool_statistics(document.dump(), "x").total.pinned_bytes, 0u);
-}
-
 TEST(PoolStatistics, NumbersThatAreNoCountsAreErrors) {
   for (const nlohmann::json& wrong :
        {nlohmann::json(1e40), nlohmann::json(-1), nlohmann::json(1.5)}) {
@@ -131,16 +125,6 @@ TEST(PoolReport, AFullReportListsEveryClass) {
 TEST(PoolReport, AsciiMeansAscii) {
   const std::string text = render_pool_report(sample(30), report_detail::full, glyphs::ascii);
   EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c > 0; }));
-}
-
-TEST(PoolReport, HeapsOfTheProgramsOwnAreListed) {
-  nlohmann::json document = sample_statistics(1);
-  document["heaps"] = {{{"heap", "a\x1b"}, {"heaps", 2}, {"bytes_in_use", 3u << 20}}};
-  const std::string text = render_pool_report(parse_pool_statistics(document.dump(), "x"),
-                                              report_detail::summary, glyphs::ascii);
-  EXPECT_NE(text.find("\n  heap       a\\x1b x 2: 3.0 MiB in blocks, 0 B committed, budget none\n"),
-            std::string::npos)
-      << text;
 }
 
 TEST(PoolReport, NoClassAtAllIsNoFault) {

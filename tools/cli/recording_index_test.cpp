@@ -98,14 +98,6 @@ TEST(RecordingIndex, WithoutAnIndexItIsWhatTheTracesSay) {
   EXPECT_NEAR(read.processes[1].end_seconds.value_or(0), 0.9, 1e-6);
 }
 
-TEST(RecordingIndex, ARecorderThatWasKilledHasLeftParts) {
-  const folder_of_two of;
-  std::filesystem::rename(of.folder.path() + "/a.atrace", of.folder.path() + "/trace.10.part");
-  const recording_index read = read_index(of.folder.path());
-  EXPECT_NE(read.warning.find("the recorder was killed"), std::string::npos) << read.warning;
-  EXPECT_EQ(read.processes.size(), 2u);
-}
-
 TEST(RecordingIndex, TracesOfSeveralRecordingsAreNotOneTree) {
   for (const char* other : {"00112233445566aa", ""}) {
     const folder_of_two of;
@@ -143,17 +135,6 @@ TEST(RecordingIndex, WhatIsDamagedIsNamed) {
   }
 }
 
-TEST(ChosenTrace, IsThatOfTheProcessThatAllocatedMostOrIsNamed) {
-  const folder_of_two of;
-  of.write_index(index_json(of.index));
-  EXPECT_EQ(choose_trace(of.folder.path(), "").path, of.folder.path() + "/b.atrace");
-  EXPECT_EQ(choose_trace(of.folder.path(), "10").path, of.folder.path() + "/a.atrace");
-  EXPECT_EQ(choose_trace("some.atrace", "").path, "some.atrace");
-  for (const char* name : {"c", "nobody"})
-    EXPECT_THROW(static_cast<void>(choose_trace(of.folder.path(), name)), input_error) << name;
-  EXPECT_THROW(static_cast<void>(choose_trace("some.atrace", "a")), input_error);
-}
-
 TEST(ChosenTrace, TheTableSaysWhatAProgramWasToDo) {
   folder_of_two of;
   of.index.processes[0].images.back().arguments = {"git", "repack", "-d"};
@@ -175,11 +156,6 @@ TEST(ChosenTrace, TheTableHasTheLargestFirstAndFoldsLaunchers) {
   EXPECT_LT(text.find("960 B"), text.find("10 B")) << text;
   EXPECT_NE(text.find("and 1 more"), std::string::npos) << text;
   EXPECT_NE(render_tree(of.index, "x", 1).find("and 2 more"), std::string::npos);
-}
-
-TEST(RecordingFolder, ANameSaysThatItIsOne) {
-  for (const char* name : {"a.atree", "a/", "b/a.atree"}) EXPECT_TRUE(names_folder(name)) << name;
-  for (const char* name : {"a", "a.atrace", "a.atree.x"}) EXPECT_FALSE(names_folder(name)) << name;
 }
 
 }  // namespace

@@ -98,17 +98,6 @@ TEST(ComparisonReport, QuotesMediansOfMeasuredRunsAndRatiosToTheFirst) {
   EXPECT_NE(text.find("2.0-2.0   2.00"), std::string::npos) << text;
 }
 
-TEST(ComparisonReport, ARunThatFailedIsMarkedAndNotQuoted) {
-  measure::comparison compared = measure::two_allocators();
-  compared.allocators[1].samples.push_back(measure::sample(0.001, 1, SIGSEGV));
-  compared.allocators[1].error_output = "boom\n";
-  const std::string text = render_comparison(compared, glyphs::ascii);
-  EXPECT_NE(text.find("failed: other: 1 of 4 runs"), std::string::npos) << text;
-  EXPECT_NE(text.find("SIGSEGV"), std::string::npos);
-  EXPECT_NE(text.find("    boom\n"), std::string::npos);
-  EXPECT_NE(text.find("other         3    failed\n"), std::string::npos) << text;
-}
-
 TEST(ComparisonReport, ASummaryRelatesEachProgramToItsFirstAllocator) {
   const measure::stored_comparison stored =
       measure::parse_comparison(measure::comparison_json(measure::two_allocators()).dump(), "x");
@@ -194,19 +183,6 @@ TEST(ProcessFiles, TheProgramsHasTheNameItself) {
   EXPECT_EQ(path_for_process("run.atrace", 8, 7), "run.8.atrace");
   EXPECT_EQ(path_for_process("a/b.c/run.x.aprof", 8, 7), "a/b.c/run.x.8.aprof");
   EXPECT_EQ(path_for_process("a.b/run", 8, 7), "a.b/run.8");
-}
-
-TEST(ProcessFiles, OtherProcessesLeaveAloneWhatIsNoneOfTheirKind) {
-  const files::scratch_directory folder;
-  const std::string output = folder.path() + "/run.atrace";
-  const auto name = [&] { return free_path_for_process(output, 8, 7, "magic"); };
-  EXPECT_EQ(name(), folder.path() + "/run.8.atrace");
-  std::ofstream(folder.path() + "/run.8.atrace") << "magic and more";
-  EXPECT_EQ(name(), folder.path() + "/run.8.atrace");
-  std::ofstream(folder.path() + "/run.8.atrace") << "notes";
-  EXPECT_EQ(name(), folder.path() + "/run.8.2.atrace");
-  std::filesystem::create_directory(folder.path() + "/run.8.2.atrace");
-  EXPECT_EQ(name(), folder.path() + "/run.8.3.atrace");
 }
 
 TEST(TraceFiles, NothingThatIsThereIsWrittenOver) {
@@ -325,13 +301,6 @@ TEST(ProcessTable, ItFitsTheScreen) {
       EXPECT_TRUE(line.empty() || (static_cast<unsigned char>(line.back()) & 0xC0) != 0xC0)
           << "a character was cut in its middle";
     }
-}
-
-TEST(ProcessTable, NothingIsSaidWithItsRemedy) {
-  EXPECT_NE(render_rows({}, 0, 80, 24, glyphs::ascii).find("ASHLAR_CONTROL=1"), std::string::npos);
-  EXPECT_NE(render_rows({}, 1, 80, 24, glyphs::ascii).find("1 process gave no answer"),
-            std::string::npos);
-  EXPECT_EQ(rows_json({}, 3)["without_answer"], 3);
 }
 
 // ---- progress_line -----------------------------------------------------------------------------

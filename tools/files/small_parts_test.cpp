@@ -121,17 +121,6 @@ TEST(WriteAll, WhyItCannotIsReturned) {
   EXPECT_EQ(write_all(-1, ""), 0);
 }
 
-TEST(ScratchDirectory, GoesAwayWithWhatIsInIt) {
-  std::string path;
-  {
-    const scratch_directory scratch;
-    path = scratch.path();
-    std::ofstream(path + "/file") << "x";
-    EXPECT_EQ(::access((path + "/file").c_str(), F_OK), 0);
-  }
-  EXPECT_NE(::access(path.c_str(), F_OK), 0);
-}
-
 // ---- replaced_files ----------------------------------------------------------------------------
 
 // What ashlar writes begins with words of its own, and may be replaced.
@@ -144,17 +133,6 @@ std::string contents_of(const std::string& path) {
 std::ptrdiff_t files_in(const std::string& folder) {
   const std::filesystem::directory_iterator all(folder);
   return std::distance(begin(all), end(all));
-}
-
-// Returns: what prepare() says against it.
-std::string refusal(replaced_files& files, const std::string& path) {
-  try {
-    files.prepare("-o", path);
-  } catch (const command_error& error) {
-    EXPECT_EQ(error.exit_status, status_usage);
-    return error.what();
-  }
-  return {};
 }
 
 TEST(ReplacedFiles, WhatCannotBeWrittenIsFoundAtOnceAndOldContentsLastUntilCommit) {
@@ -179,77 +157,6 @@ TEST(ReplacedFiles, WhatCannotBeWrittenIsFoundAtOnceAndOldContentsLastUntilCommi
   }
   EXPECT_EQ(contents_of(path), mark + "short");
   EXPECT_EQ(files_in(scratch.path()), 1);
-}
-
-TEST(ReplacedFiles, AStatusStaysBesideWhatCannotBeWritten) {
-  const auto commit_beside = [](int status, const std::string& path) {
-    replaced_files files;
-    files.prepare("--json", path);
-    return files.commit_beside(status, {mark});
-  };
-  const scratch_directory scratch;
-  const std::string path = scratch.path() + "/report";
-  for (const int status : {0, 7, SIGTERM}) EXPECT_EQ(commit_beside(status, path), status);
-  EXPECT_EQ(contents_of(path), mark);
-  for (const int status : {7, SIGTERM}) EXPECT_EQ(commit_beside(status, "/dev/full"), status);
-  try {
-    commit_beside(0, "/dev/full");
-    FAIL() << "success was told";
-  } catch (const command_error& error) {
-    EXPECT_EQ(error.exit_status, status_failed);
-    EXPECT_NE(std::string(error.what()).find("cannot write '/dev/full'"), std::string::npos);
-  }
-}
-
-TEST(ReplacedFiles, AnOutputIsNoInputAndNoOtherOutput) {
-  const scratch_directory scratch;
-  const std::string input = scratch.path() + "/input";
-  std::ofstream(input) << "precious";
-  std::filesystem::create_symlink("input", scratch.path() + "/link");
-  replaced_files files({"/no/such/file", input});
-  for (const char* name : {"/input", "/link", "/./input"})
-    EXPECT_NE(refusal(files, scratch.path() + name).find("is an input"), std::string::npos) << name;
-  EXPECT_EQ(refusal(files, scratch.path() + "/a"), "");
-  EXPECT_NE(refusal(files, scratch.path() + "/./a").find("what -o writes"), std::string::npos);
-  EXPECT_EQ(refusal(files, scratch.path() + "/b"), "");
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(refusal(files, "/dev/null"), "");
-  files.commit({"1", "2", "3", "4"});
-  EXPECT_EQ(contents_of(scratch.path() + "/a"), "1");
-  EXPECT_EQ(contents_of(scratch.path() + "/b"), "2");
-  EXPECT_EQ(contents_of(input), "precious");
-  EXPECT_FALSE(std::filesystem::is_regular_file("/dev/null"));
-}
-
-TEST(ReplacedFiles, WhatAshlarHasNotWrittenStays) {
-  const scratch_directory scratch;
-  const auto refused = [&](const std::string& contents) {
-    std::ofstream(scratch.path() + "/file") << contents;
-    replaced_files files;
-    return !refusal(files, scratch.path() + "/file").empty();
-  };
-  for (const char* foreign :
-       {"precious", "{\"precious\": 1}", "#include <ashlar/pool.hpp>", " ashlar-trace-text "})
-    EXPECT_TRUE(refused(foreign)) << foreign;
-  for (const std::string& own :
-       {std::string(), mark, std::string("{\"a\": [], \"ashlar\": \"0.1.0\"}"),
-        std::string("// Pools chosen by ashlar tune 0.1.0")})
-    EXPECT_FALSE(refused(own)) << own;
-}
-
-TEST(ReplacedFiles, ALinkStaysOneAndItsFileIsWritten) {
-  const scratch_directory scratch;
-  std::filesystem::create_directory(scratch.path() + "/folder");
-  const std::string link = scratch.path() + "/link";
-  std::filesystem::create_symlink("folder/file", link);
-  for (const std::string& contents :
-       {mark + "new", mark + "newer"}) {  // first its file is not there yet
-    replaced_files files;
-    files.prepare("-o", link);
-    files.commit({contents});
-    EXPECT_TRUE(std::filesystem::is_symlink(link));
-    EXPECT_EQ(contents_of(scratch.path() + "/folder/file"), contents);
-  }
-  EXPECT_EQ(files_in(scratch.path() + "/folder"), 1);
 }
 
 TEST(ReplacedFiles, ASignalLeavesNothingTemporary) {

@@ -2,10 +2,7 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/files/error.hpp"
 #include "tools/files/files.hpp"
-#include "tools/image/core_file.hpp"
-#include "tools/image/stopped_process.hpp"
 
 namespace ashlar::image {
 namespace {
@@ -73,69 +70,6 @@ TEST(MemoryImage, PointersLieInWhatCanBeWrittenAndInStacksThatAreInUse) {
   EXPECT_EQ(places[1].begin, 0x7000u);
   image.first_stack = 0x7f00;
   EXPECT_EQ(image.places_of_pointers()[1].begin, 0x7800u - 128);
-}
-
-std::string why_refused(const std::string& path) {
-  try {
-    static_cast<void>(read_core_file(path, {}));
-  } catch (const files::input_error& error) {
-    return error.what();
-  }
-  return "it was read";
-}
-
-TEST(CoreFile, WhatIsNoneIsRefused) {
-  if (!reads_core_files()) GTEST_SKIP() << "built without libelf";
-  const files::scratch_directory folder;
-  const std::string path = folder.path() + "/file";
-  EXPECT_NE(why_refused(path).find("there is no such file"), std::string::npos);
-  EXPECT_NE(why_refused(folder.path()).find("a core file is needed"), std::string::npos);
-  EXPECT_NE(why_refused("/proc/self/exe").find("name the core first"), std::string::npos);
-  std::ofstream(path)
-      << "a text that is long enough to be read as the head of an ELF file, but is not";
-  EXPECT_NE(why_refused(path).find("no core file"), std::string::npos);
-  std::ofstream(path) << "\x28\xb5\x2f\xfd and more";
-  EXPECT_NE(why_refused(path).find("zstd -d"), std::string::npos);
-}
-
-volatile std::uint64_t of_child = 0;
-
-TEST(StoppedProcess, HasTheMemoryOfTheProcessWhichGoesOn) {
-  if (support::sanitized) GTEST_SKIP() << "the sanitizer's mappings are too long";
-  std::array<int, 2> to_parent{};
-  std::array<int, 2> to_child{};
-  ASSERT_EQ(::pipe(to_parent.data()) + ::pipe(to_child.data()), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    of_child = 4711;
-    char ready = 1;
-    static_cast<void>(::write(to_parent[1], &ready, 1));
-    ::alarm(60);
-    static_cast<void>(::read(to_child[0], &ready, 1));
-    ::_exit(of_child == 4711 ? 7 : 8);
-  }
-  char ready = 0;
-  ASSERT_EQ(::read(to_parent[0], &ready, 1), 1);
-  const process_copy copy = copy_process(child);
-  const auto at = reinterpret_cast<std::uintptr_t>(&of_child);
-  EXPECT_EQ(copy.image.value_at<std::uint64_t>(at), 4711u);
-  EXPECT_EQ(of_child, 0u);
-  EXPECT_GT(copy.pause_ms, 0);
-  ASSERT_EQ(copy.image.threads().size(), 1u);
-  const std::uint64_t stack = copy.image.threads()[0].stack_pointer;
-  EXPECT_NE(copy.image.mapping_of(stack), nullptr);
-  EXPECT_FALSE(copy.image.at(stack).empty());
-  EXPECT_FALSE(copy.image.program().empty());
-  EXPECT_FALSE(loaded_files(copy.image).empty());
-  const char end = 0;
-  static_cast<void>(::write(to_child[1], &end, 1));
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
-  EXPECT_THROW(static_cast<void>(copy_process(child)), files::command_error);
-  EXPECT_THROW(static_cast<void>(copy_process(::getpid())), files::command_error);
-  for (const int end_of_pipe : {to_parent[0], to_parent[1], to_child[0], to_child[1]})
-    ::close(end_of_pipe);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "tools/profile/profile_file.hpp"
 
-#include <tests/support/test_folder.hpp>
+#include <tests/support/test_headers.hpp>
 
 #include "tools/profile/test_runs.hpp"
 #include "tools/trace/error.hpp"
@@ -230,21 +230,6 @@ TEST(ProfileFile, TheLargestProfileIsBelowTheLimit) {
   profile twice = largest;
   merge(twice, largest);
   EXPECT_EQ(read(encode(twice)), twice);
-}
-
-using ProfileOnDisk = support::TestFolder;
-TEST_F(ProfileOnDisk, IsToldFromOthersByItsFirstBytes) {
-  const auto with = [&](const std::string& contents) {
-    support::write_file(path("file"), contents);
-    return is_profile(path("file"));
-  };
-  EXPECT_TRUE(with(encode({})));
-  EXPECT_EQ(read_profile(path("file")), profile{});
-  EXPECT_FALSE(with(trace::test::written({})));
-  EXPECT_FALSE(with(""));
-  EXPECT_FALSE(
-      with("\x89"
-           "AP"));
 }
 
 }  // namespace

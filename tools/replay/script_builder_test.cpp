@@ -162,16 +162,6 @@ TEST(Script, SkipsWhatItCannotKnowAndSaysSo) {
                                                  operation_kind::allocate}));
 }
 
-TEST(Script, KnowsWhichThreadsWereOverWhenOneBegan) {
-  const script s =
-      script_of({birth(1, 1, 0x1000), birth(2, 2, 0x2000), death(2, 3, 0x2000),
-                 other(event_kind::thread_exit, 2, 4), birth(3, 5, 0x3000), birth(1, 6, 0x4000)});
-  ASSERT_EQ(s.summary.header.threads, 3u);
-  EXPECT_LE(s.threads[1].ended_at, s.threads[2].first_at);
-  EXPECT_EQ(s.threads[0].ended_at, UINT64_MAX);
-  EXPECT_EQ(s.summary.header.most_threads_at_once, 2u);
-}
-
 // Against a look at all threads whenever one begins.
 TEST(Script, TheMostThreadsAtOnceAreThoseThatOverlap) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -193,12 +183,6 @@ TEST(Script, TheMostThreadsAtOnceAreThoseThatOverlap) {
     }
     EXPECT_EQ(script_of(events).summary.header.most_threads_at_once, most) << seed;
   }
-}
-
-TEST(Script, OfAnEmptyTraceIsEmpty) {
-  const script s = script_of({});
-  EXPECT_EQ(std::tuple(s.summary.header.operations, s.threads.size(), s.operations[0].size()),
-            std::tuple(0u, 1u, 0u));
 }
 
 // A heap of several threads that free each other's blocks, at random.

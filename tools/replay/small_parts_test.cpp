@@ -34,26 +34,6 @@ TEST(PoolClasses, TheSmallestThatFitsServesToItsCapacityAndNoFurther) {
   EXPECT_TRUE(pools.audit());
 }
 
-TEST(PoolClasses, WhereTheySpillALargerOneServes) {
-  pool_classes pools(classes, 16, true);
-  for (int i = 0; i < 2; ++i) ASSERT_EQ(pools.usable_size(pools.allocate(16)), 16u);
-  void* const spilt = pools.allocate(16);
-  EXPECT_EQ(pools.usable_size(spilt), 64u);
-  EXPECT_EQ(pools.usable_size(pools.allocate(16)), 128u);
-  EXPECT_EQ(pools.allocate(16), nullptr);
-  pools.release(spilt, 16);
-  EXPECT_EQ(pools.usable_size(pools.allocate(50)), 64u);
-  EXPECT_EQ(pools.results()[0].failures, 1u);
-  EXPECT_EQ(pools.results()[1].served, 2u);
-}
-
-TEST(PoolClasses, PoolsWithoutMemoryAreTold) {
-  EXPECT_TRUE(pool_classes(classes, 16, false).has_all_blocks());
-  const std::array<class_request, 2> too_much{
-      {{16, 16, 2}, {std::uint64_t{1} << 36, 16, std::uint64_t{1} << 20}}};
-  EXPECT_FALSE(pool_classes(too_much, 16, false).has_all_blocks());
-}
-
 TEST(PoolClasses, AnAlignmentFindsAClassThatHasIt) {
   pool_classes pools(classes, 16, false);
   void* const block = pools.aligned(10, 64);

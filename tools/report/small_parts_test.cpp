@@ -224,12 +224,6 @@ TEST(CounterTracks, ACounterChangesWhereItsValueDoes) {
   EXPECT_EQ(counter(tracks, "held: other call sites"), (all{"0.0: 100 bytes"}));
 }
 
-TEST(CounterTracks, WithoutCallSitesThereAreTwoCounters) {
-  json plain = data;
-  plain["timeline"]["held"] = nullptr;
-  EXPECT_EQ(counter_tracks(plain)["traceEvents"].size(), 1u + 2 + 2);
-}
-
 // ---- html_page ---------------------------------------------------------------------------------
 
 std::size_t count_of(const std::string& text, const std::string& part) {

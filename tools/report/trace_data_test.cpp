@@ -137,13 +137,6 @@ TEST(TraceData, WhenItBeganChangesNoFigure) {
     EXPECT_EQ(begun_at(begin), at_once) << begin;
 }
 
-TEST(TraceData, NoEventAtAll) {
-  const nlohmann::json data = data_of({});
-  EXPECT_EQ(std::tuple(data["trace"]["births"], data["peak"]["live_bytes"],
-                       data["timeline"]["layers"].size()),
-            std::tuple(0, 0, 0u));
-}
-
 struct living {
   std::uint64_t size, born;
 };

@@ -111,34 +111,6 @@ TEST(Difference, SitesMatchByNameWhereverTheyLie) {
       std::tuple(1u, 400u, 600u));
 }
 
-TEST(Difference, TheLargestChangeComesFirstWhicheverWayItGoes) {
-  const difference found =
-      compare(recorded().holds("a", 9).holds("b", 5).holds("c", 1),
-              recorded().holds("a", 2).holds("b", 6).holds("c", 4).holds("d", 5));
-  EXPECT_EQ(sites_of(found), (names{"a", "d", "c", "b"}));
-  EXPECT_EQ(found.sites[0].change(&figures::at_peak_bytes), 700u);
-  EXPECT_FALSE(found.sites[0].grew(&figures::at_peak_bytes));
-  EXPECT_TRUE(found.sites[1].is_new());
-}
-
-TEST(Difference, ANewSiteAndOneThatIsGoneSaySo) {
-  const difference found = compare(recorded().holds("a", 1), recorded().holds("b", 2));
-  ASSERT_EQ(sites_of(found), (names{"b", "a"}));
-  EXPECT_TRUE(found.sites[0].is_new());
-  EXPECT_TRUE(found.sites[1].is_gone());
-  EXPECT_EQ(found.sites[1].after.births, 0u);
-}
-
-TEST(Difference, ItIsSortedByTheFigureThatIsAskedFor) {
-  const recorded before = recorded().holds("a", 1, 5000).uses("b", 10).uses("c", 100);
-  const recorded after = recorded().holds("a", 1, 9000).uses("b", 90).uses("c", 110);
-  EXPECT_EQ(sites_of(compare(before, after)).front(), "a");
-  const difference by_count = compare(before, after, &figures::temporaries);
-  EXPECT_EQ(sites_of(by_count).front(), "b");
-  EXPECT_EQ(by_count.sites.front().after.temporaries, 90u);
-  EXPECT_EQ(by_count.all.change(&figures::temporaries), 90u);
-}
-
 TEST(Difference, TheDepthOfARecursionDoesNotMatter) {
   const difference found = compare(recorded().holds("arsrsm", 4), recorded().holds("arsrsrsm", 4));
   EXPECT_EQ(sites_of(found), names{});

@@ -75,20 +75,6 @@ class run {
 
 using names = std::vector<std::string>;
 
-TEST(Growth, ACacheThatGrowsIsNamedWithItsSlope) {
-  run all;
-  all.add("cache", [](std::uint64_t step) { return 50 + 2 * step; });
-  const growing_sites found = all.growing();
-  ASSERT_EQ(found.sites.size(), 1u);
-  const growing_site& cache = found.sites.front();
-  EXPECT_EQ(cache.calls.front().name, "cache");
-  EXPECT_NEAR(found.seconds, 10, 0.2);
-  EXPECT_NEAR(cache.bytes_per_second, 20'000, 400);  // 2 blocks of 100 bytes in 10 ms
-  EXPECT_NEAR(cache.bytes, 200'000, 4000);
-  EXPECT_GT(cache.how.confidence, 0.9999);
-  EXPECT_DOUBLE_EQ(cache.how.tau, 1);
-}
-
 // What a leak checker does not see: at the end all is freed.
 TEST(Growth, ACacheThatIsFreedBeforeTheEndIsNamed) {
   for (const std::uint64_t end : {850u, 890u, 900u, 999u}) {

@@ -2,7 +2,6 @@
 #include <tests/support/test_folder.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/stat.h>
 
@@ -44,43 +43,6 @@ TEST_F(Symbols, WhatIsNoFileHasNone) {
 // ---- source_lines ------------------------------------------------------------------------------
 
 using SourceLines = support::TestFolder;
-
-struct place_here {
-  std::string file;
-  std::uint64_t offset;
-};
-/// Where the caller's call returns to.
-[[gnu::noinline]] place_here where_this_returns() {
-  const auto* const address = static_cast<const char*>(__builtin_return_address(0));
-  Dl_info info{};
-  EXPECT_NE(::dladdr(address, &info), 0);
-  return {"/proc/self/exe",
-          static_cast<std::uint64_t>(address - static_cast<const char*>(info.dli_fbase))};
-}
-constexpr unsigned line_of_call = __LINE__ + 2;
-[[gnu::noinline]] place_here calls_here() {
-  place_here here = where_this_returns();
-  here.offset += 0;
-  return here;
-}
-
-TEST_F(SourceLines, ACallHasItsFunction) {
-  source_lines lines;
-  const place_here here = calls_here();
-  const source_place found = lines.of_call(here.file, here.offset).front();
-  EXPECT_TRUE(found.function.find("calls_here") != std::string::npos) << found.function;
-}
-
-TEST_F(SourceLines, ACallHasItsLineWhereThereIsDebugInformation) {
-  const place_here here = calls_here();
-  source_lines lines;
-  const source_place found = lines.of_call(here.file, here.offset).front();
-  if (!source_lines::reads_lines() || found.file.empty()) {
-    GTEST_SKIP() << "no libdw, or these tests have no debug information";
-  }
-  EXPECT_TRUE(found.file.ends_with("code_names_test.cpp")) << found.file;
-  EXPECT_EQ(found.line, line_of_call);
-}
 
 TEST_F(SourceLines, WhatIsNoFileHasNone) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
@@ -262,61 +224,6 @@ TEST_F(CallNames, AWrapperIsKnownByItsShape) {
   EXPECT_TRUE(wrappers_of(one).empty()) << "few places call it";
 }
 
-TEST_F(CallNames, OfAnotherBuildThereAreOffsetsOnly) {
-  const auto address = std::bit_cast<std::uint64_t>(&own_bias);
-  const std::string own = build_id_of("/proc/self/exe");
-  for (const std::string& recorded : {own, std::string("another build")}) {
-    call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe", recorded}}, {});
-    const named_call call = names.of({1, {address + 1}}).back();
-    if (recorded == own) {
-      EXPECT_TRUE(names.lost().empty());
-      continue;
-    }
-    EXPECT_EQ(call.name.substr(0, 6), "exe+0x");
-    EXPECT_EQ(call.function, "");
-    EXPECT_EQ(call.line, 0u);
-    ASSERT_EQ(names.lost().size(), 1u);
-    EXPECT_EQ(names.lost()[0].state, file_state::replaced);
-  }
-}
-
-TEST_F(CallNames, ANameInTheTraceCountsWhateverIsAtThePathNow) {
-  const auto address = std::bit_cast<std::uint64_t>(&own_bias) + 1;
-  const std::vector<name_definition> known{
-      {address, {{"an older name", "a.c", 1}}},
-      {address, {{"inlined", "old.h", 4}, {"its old name", "old.c", 12}}}};
-  const std::string own = build_id_of("/proc/self/exe");
-  for (const char* file : {"/proc/self/exe", "/no/such/file"}) {
-    for (const std::string& recorded : {own, std::string("another build"), std::string()}) {
-      call_names names({{address - 64, address + 64, own_bias(), file, recorded}}, known);
-      const std::vector<named_call> calls = names.of({1, {address}});
-      ASSERT_EQ(calls.size(), 2u);
-      EXPECT_EQ(calls[0].text(), std::string("inlined in ") +
-                                     std::filesystem::path(file).filename().string() +
-                                     " at old.h:4");
-      EXPECT_EQ(calls[1].function, "its old name");
-      EXPECT_EQ(calls[1].module, file);
-      EXPECT_TRUE(names.lost().empty()) << "nothing is missing";
-    }
-  }
-}
-
-// Debug information may have come since.
-TEST_F(CallNames, ANameWithoutALineGetsOneOfTheSameBuildOnly) {
-  const auto address = std::bit_cast<std::uint64_t>(&own_bias) + 1;
-  const std::string own = build_id_of("/proc/self/exe");
-  call_names plain({{address - 64, address + 64, own_bias(), "/proc/self/exe", own}}, {});
-  const named_call here = plain.of({1, {address}}).back();
-  const std::vector<name_definition> known{{address, {{"its old name", "", 0}}}};
-  for (const std::string& recorded : {own, std::string("another build"), std::string()}) {
-    call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe", recorded}}, known);
-    const named_call call = names.of({1, {address}}).back();
-    const bool gets_line = recorded == own && !own.empty() && here.line != 0;
-    EXPECT_EQ(call.function, gets_line ? here.function : "its old name");
-    EXPECT_EQ(call.line, gets_line ? here.line : 0u);
-  }
-}
-
 TEST_F(CallNames, ShortNamesHaveNoTypes) {
   EXPECT_EQ(short_name("void std::vector<int, std::allocator<int> >::push_back(int&&)"),
             "std::vector::push_back");
@@ -425,31 +332,6 @@ TEST(NamedTrace, ManyNamesAreInSeveralFrames) {
   for (std::uint64_t i = 0; i < 2 * trace_writer::definitions_each + 1; ++i)
     many.push_back({i, {{std::string("f").append(std::to_string(i)), "a.c", 1}}});
   EXPECT_EQ(test::read(copy_with(recorded(), many)).names(), many);
-}
-
-TEST(NamedTrace, OfATraceWithoutItsEndAllWholeFramesAreThere) {
-  const std::string whole = recorded();
-  ASSERT_GT(whole.size(), 500u);
-  for (const std::size_t missing : {1u, 20u, 60u, 200u, 400u}) {
-    const std::string cut = whole.substr(0, whole.size() - missing);
-    const std::string copy = copy_with(cut, three);
-    trace_reader before = test::read(cut);
-    trace_reader after = test::read(copy);
-    EXPECT_EQ(after.names(), three);
-    EXPECT_EQ(after.events(), before.events());
-    EXPECT_NE(after.warning(), "");
-    EXPECT_EQ(text_of(copy_with(copy, {})), text_of(cut));
-  }
-}
-
-TEST(NamedTrace, ADamagedFrameIsNotTakenOver) {
-  const std::string whole = recorded();
-  const trace_reader reader = test::read(whole);
-  std::string damaged = whole;
-  damaged[200] = static_cast<char>(damaged[200] ^ 1);  // in the first events
-  const auto source = memory_source("a.atrace", damaged);
-  EXPECT_THROW(write_with_names(*source, reader.header(), three, [](std::string_view) {}),
-               trace_error);
 }
 
 TEST(NamedTrace, CallsAreNamedOnceAndCounted) {

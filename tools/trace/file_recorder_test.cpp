@@ -165,21 +165,6 @@ TEST(FileRecorder, TheProgramHasATraceThoughItToldNothing) {
   }
 }
 
-TEST(FileRecorder, WhatAThreadLeftIsTakenAndItsChunkUsedAgain) {
-  recorded_trace t;
-  const std::uint32_t p = t.program.begin_process(static_cast<std::uint32_t>(::getpid()));
-  t.program.describe(0, p, std::string_view("/bin/a\0a\0", 9));
-  t.program.take_chunk(1, p, 1, 0, static_cast<std::uint32_t>(::getpid()));
-  t.program.take_chunk(2, p, 2, 0, test::ended_thread());
-  t.program.put(1, by_malloc, 10, 0x1000);
-  t.program.put(2, by_malloc, 20, 0x2000);
-  for (int i = 0; i < 64; ++i) t.recorder.drain();  // one of them looks
-  EXPECT_EQ(t.program.state(1), chunk_state::taken);
-  EXPECT_EQ(t.program.state(2), chunk_state::free);
-  t.recorder.finish();
-  EXPECT_EQ(t.addresses(), (std::vector<std::uint64_t>{0x1000, 0x2000}));
-}
-
 // A process exits, and one of its threads still has a chunk. It is looked at when all is in its trace.
 TEST(FileRecorder, AProcessThatExitsIsLookedAtOnceAndThenGoesOn) {
   std::string bytes;

@@ -295,34 +295,6 @@ TEST(Frame, FullIsAlsoOneOfLongTexts) {
   EXPECT_TRUE(encoder.full());
 }
 
-TEST(Definitions, StacksAndModulesComeBack) {
-  const std::vector<stack_definition> stacks{
-      {1, {0x5555, 0x5000, 0xffff'ffff'ffff'ffff}}, {4'000'000'000, {}}, {2, {1}}};
-  const std::vector<module_definition> modules{{0x1000, 0x2000, 0x800, "/usr/lib/a b.so"},
-                                               {1, 2, 3, ""}};
-  compressor pack;
-  decompressor unpack;
-  const std::string stack_bytes = encode(stacks, pack);
-  const std::string module_bytes = encode(modules, pack);
-  frame_header header;
-  std::vector<stack_definition> stacks_read;
-  std::vector<module_definition> modules_read;
-  const std::uint64_t needed = 3 * sizeof(stack_definition) + 4 * sizeof(std::uint64_t) +
-                               2 * sizeof(module_definition) + modules[0].path.size();
-  std::uint64_t room = needed;
-  ASSERT_TRUE(decode(view_of(stack_bytes).first(frame_header_bytes), header));
-  EXPECT_EQ(
-      decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, room, stacks_read),
-      nullptr);
-  EXPECT_EQ(stacks_read, stacks);
-  ASSERT_TRUE(decode(view_of(module_bytes).first(frame_header_bytes), header));
-  EXPECT_EQ(
-      decode(header, view_of(module_bytes).subspan(frame_header_bytes), unpack, room, modules_read),
-      nullptr);
-  EXPECT_EQ(modules_read, modules);
-  EXPECT_EQ(room, 0u);
-}
-
 // As a payload that lies about them would have it.
 template <class Read>
 std::string fault_of(const std::string& column, std::uint32_t count,
@@ -367,9 +339,18 @@ void expect_back(const All& all, frame_kind kind, std::uint64_t needed, const ch
 
 TEST(Definitions, AnotherNumberOfThemOrLessRoomIsAFault) {
   using stacks = std::vector<stack_definition>;
-  expect_back<stacks>(stacks{{1, {1, 2}}, {2, {3}}}, frame_kind::stacks,
+  expect_back<stacks>(stacks{{4'000'000'000, {1, UINT64_MAX}}, {2, {3}}}, frame_kind::stacks,
                       2 * sizeof(stack_definition) + 3 * sizeof(std::uint64_t),
                       "a stack without number or depth", "bytes behind the last stack");
+  using modules = std::vector<module_definition>;
+  expect_back<modules>(modules{{0x1000, 0x2000, 0x800, "/usr/lib/a b.so"}, {1, 2, 3, ""}},
+                       frame_kind::modules,
+                       2 * sizeof(module_definition) + std::strlen("/usr/lib/a b.so"),
+                       "a module without addresses or path", "bytes behind the last module");
+  using names = std::vector<name_definition>;
+  expect_back<names>(names{{1, {{"f", "a.c", 1}, {"", "", 0}}}, {UINT64_MAX, {}}},
+                     frame_kind::names, 2 * sizeof(name_definition) + 2 * sizeof(source_place) + 4,
+                     "a name without its address or places", "bytes behind the last name");
   using mappings = std::vector<own_mapping>;
   expect_back<mappings>(mappings{{7, 0x1000, 0x2000, UINT32_MAX}, {5, 0, UINT64_MAX, 0}},
                         frame_kind::mappings, 2 * sizeof(own_mapping),
@@ -385,47 +366,32 @@ TEST(Definitions, AnotherNumberOfThemOrLessRoomIsAFault) {
   EXPECT_EQ(fault_of<std::optional<exit_look>>("\x7f", 0), "a look at exit without its begin");
 }
 
-TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
-  const std::vector<memory_look> looks{
+TEST(Definitions, BrokenLooksAtMemoryAreFaults) {
+  using all_looks = std::vector<memory_look>;
+  const all_looks looks{
       {7, 4096, 0},
       {5,
        UINT64_MAX,
        UINT64_MAX,
        {{memory_kind::heap, 0x1000, UINT64_MAX, 8192, "a"}, {memory_kind::file, 0, 0, 1, ""}}}};
+  expect_back<all_looks>(
+      looks, frame_kind::memory, 2 * sizeof(memory_look) + 2 * sizeof(mapped_memory) + 1,
+      "a look at memory without its figures", "bytes behind the last look at memory");
   compressor pack;
   decompressor unpack;
   const std::string bytes = encode(looks, pack);
-  const byte_view payload = view_of(bytes).subspan(frame_header_bytes);
-  frame_header header;
-  ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
-  EXPECT_EQ(header.kind, frame_kind::memory);
-  const std::uint64_t needed = 2 * sizeof(memory_look) + 2 * sizeof(mapped_memory) + 1;
-  std::uint64_t room = needed;
-  std::vector<memory_look> read;
-  EXPECT_EQ(decode(header, payload, unpack, room, read), nullptr);
-  EXPECT_EQ(read, looks);
-  EXPECT_EQ(room, 0u);
-  for (std::uint64_t less = 1; less <= needed; less += 13) {
-    room = needed - less;
-    read.clear();
-    EXPECT_STREQ(decode(header, payload, unpack, room, read),
-                 "more than a trace of this size may unpack to");
-  }
-
   std::string column;  // what both looks are
-  byte_reader from(payload);
+  byte_reader from(view_of(bytes).subspan(frame_header_bytes));
   ASSERT_TRUE(unpack.get_column(from, 1000, column));
-  EXPECT_EQ(fault_of<std::vector<memory_look>>(column, 2), "");
-  EXPECT_EQ(fault_of<std::vector<memory_look>>(column, 3), "a look at memory without its figures");
-  EXPECT_EQ(fault_of<std::vector<memory_look>>(column, 1), "bytes behind the last look at memory");
+  EXPECT_EQ(fault_of<all_looks>(column, 2), "");
   for (std::size_t some = 0; some < column.size(); ++some)
-    EXPECT_NE(fault_of<std::vector<memory_look>>(column.substr(0, some), 2), "") << some;
+    EXPECT_NE(fault_of<all_looks>(column.substr(0, some), 2), "") << some;
   // No byte of it, changed to any other, is read beyond the end.
   for (std::size_t i = 0; i < column.size(); ++i)
     for (int value = 0; value < 256; ++value) {
       std::string changed = column;
       changed[i] = static_cast<char>(value);
-      static_cast<void>(fault_of<std::vector<memory_look>>(changed, 2));
+      static_cast<void>(fault_of<all_looks>(changed, 2));
     }
   // More mappings than there are bytes; a kind 0; an end before the begin.
   const auto look = [](std::initializer_list<std::uint64_t> numbers) {
@@ -433,15 +399,13 @@ TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
     for (const std::uint64_t each : numbers) put_varint(text, each);
     return text;
   };
-  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1u << 30}), 1),
+  EXPECT_EQ(fault_of<all_looks>(look({0, 1, 1, 1u << 30}), 1),
             "a look at memory without its figures");
   const char* const no_mapping = "a look at memory without all its mappings";
-  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1, 1, 0, 5, 1, 0}), 1), "");
-  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1, 0, 0, 5, 1, 0}), 1), no_mapping);
-  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1, 1, 2, UINT64_MAX, 1, 0}), 1),
-            no_mapping);
-  EXPECT_EQ(fault_of<std::vector<memory_look>>(look({0, 1, 1, 1, 1, 0, 5, 1, UINT64_MAX}), 1),
-            no_mapping);
+  EXPECT_EQ(fault_of<all_looks>(look({0, 1, 1, 1, 1, 0, 5, 1, 0}), 1), "");
+  EXPECT_EQ(fault_of<all_looks>(look({0, 1, 1, 1, 0, 0, 5, 1, 0}), 1), no_mapping);
+  EXPECT_EQ(fault_of<all_looks>(look({0, 1, 1, 1, 1, 2, UINT64_MAX, 1, 0}), 1), no_mapping);
+  EXPECT_EQ(fault_of<all_looks>(look({0, 1, 1, 1, 1, 0, 5, 1, UINT64_MAX}), 1), no_mapping);
 }
 
 }  // namespace

@@ -398,11 +398,6 @@ TEST(Reachability, MemoryThatCannotBeReadEndsNothing) {
   EXPECT_EQ(lost(blocks, memory), addresses{0x2000});
 }
 
-TEST(Reachability, NoBlocks) {
-  test_memory memory({{0x8000, 0xa000}});
-  EXPECT_EQ(lost({}, memory), addresses{});
-}
-
 TEST(Reachability, TheBlocksAtTheEndOfATrace) {
   trace_reader reader = test::read(test::written(
       {birth(1, 10, 0x3000, 32), birth(1, 20, 0x1000, 100), birth(2, 30, 0x2000, 40),
@@ -480,56 +475,11 @@ mapped_memory anonymous(std::uint64_t begin, std::uint64_t bytes, std::uint64_t 
   return {memory_kind::anonymous, begin, begin + bytes, resident};
 }
 
-TEST(ResidentMemory, OfAnOldTraceIsNotKnown) {
-  const resident_memory found = found_in({birth(1, 1, at, mib)}, {});
-  EXPECT_EQ(found.peak, 0u);
-  EXPECT_EQ(found.resident, 0u);
-  EXPECT_TRUE(found.parts.empty());
-}
-
 TEST(ResidentMemory, HasThePeakAlsoWhereNobodySawTheMappings) {
   const resident_memory found =
       found_in({birth(1, 1, at, mib)}, {{5, 7 * mib, 0}, {6, mib, 9 * mib}});
   EXPECT_EQ(found.peak, 9 * mib);
   EXPECT_EQ(found.resident, 0u);
-}
-
-// One mapping of malloc's block and the program's own memory, as the system joins them.
-TEST(ResidentMemory, OfAMappingThatIsMostlyNotMallocsIsAnothersBeyondItsBlocks) {
-  const resident_memory found = found_in(
-      {birth(1, 1, at + 200 * mib, mib), death(1, 90, at + 200 * mib)},
-      {{50,
-        203 * mib,
-        203 * mib,
-        {anonymous(at, 201 * mib, 201 * mib), {memory_kind::file, 0, 0, 2 * mib, "libc.so"}}}});
-  EXPECT_EQ(found.resident, 203 * mib);
-  EXPECT_EQ(std::tuple(found.malloc, found.live, found.beyond_live()), std::tuple(mib, mib, 0u));
-  ASSERT_EQ(found.parts.size(), 2u);
-  EXPECT_EQ(found.parts[0].kind, memory_kind::anonymous);
-  EXPECT_EQ(found.parts[0].bytes, 200 * mib);
-  EXPECT_EQ(found.parts[1].name, "libc.so");
-}
-
-TEST(ResidentMemory, OfBlocksThatNobodyTouchedIsLittle) {
-  const resident_memory found =
-      found_in({birth(1, 1, at, 800 * mib)}, {{50, mib, mib, {anonymous(at, 800 * mib, mib)}}});
-  EXPECT_EQ(found.malloc, mib);
-  EXPECT_EQ(found.live, 800 * mib);
-  EXPECT_EQ(found.not_in_memory(), 799 * mib);
-  EXPECT_EQ(found.beyond_live(), 0u);
-}
-
-// What blocks have left, malloc still has: the stretches where they lay are its own.
-TEST(ResidentMemory, OfBlocksThatAreFreedIsMallocsBeyondLiveBytes) {
-  std::vector<event> events;
-  for (std::uint64_t i = 0; i < 100; ++i)
-    events.push_back(birth(1, 1 + i, at + i * mib / 10, mib / 10));
-  for (std::uint64_t i = 0; i < 90; ++i) events.push_back(death(1, 200 + i, at + i * mib / 10));
-  const resident_memory found = found_in(
-      events, {{400, 9 * mib, 0}, {500, 10 * mib, 0, {anonymous(at, 16 * mib, 10 * mib)}}});
-  EXPECT_EQ(found.malloc, 10 * mib);
-  EXPECT_EQ(found.live, 10 * (mib / 10));
-  EXPECT_EQ(found.beyond_live(), 10 * mib - found.live);
 }
 
 TEST(ResidentMemory, IsThatOfTheLookThatSawMostAtItsTime) {

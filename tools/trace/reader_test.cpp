@@ -416,14 +416,5 @@ TEST(Writer, FramesOfManyLongTextsAndDefinitionsAreOnesThatAReaderTakes) {
   EXPECT_EQ(read_marks, marks);
 }
 
-TEST(Reader, AFileOnDiskIsReadLikeBytes) {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / "ashlar-reader-test.atrace";
-  std::ofstream(path, std::ios::binary) << small_trace();
-  trace_reader reader(open_file_source(path.string()));
-  EXPECT_EQ(all_of(reader).size(), 7u);
-  std::filesystem::remove(path);
-}
-
 }  // namespace
 }  // namespace ashlar::trace

@@ -71,14 +71,6 @@ TEST_F(Export, FoldedStacksHaveTheOutermostCallFirst) {
   EXPECT_EQ(folded(profile_figure::lifetime), "main;work;inlined;make 16000000\n");
 }
 
-TEST_F(Export, AProfileHasNamesAndLinesAndTheFigureThatIsFirst) {
-  const std::string profile = exported(write_pprof, profile_figure::alloc_space);
-  for (const char* text :
-       {"main", "work", "inlined", "make", "a;b", "make.c", "/bin/program", "01ab", "peak_space"})
-    EXPECT_NE(profile.find(text), std::string::npos) << text;
-  EXPECT_NE(profile, exported(write_pprof, profile_figure::inuse_space));
-}
-
 TEST(ExportFigures, HaveNames) {
   std::set<profile_figure> all;
   for (const std::string_view name : profile_figure_names) all.insert(figure_named(name).value());

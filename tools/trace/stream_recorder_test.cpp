@@ -100,19 +100,6 @@ TEST_F(StreamRecorder, ReadsChunksThatAreNotFull) {
   EXPECT_EQ(program_.state(0), chunk_state::taken);
 }
 
-TEST_F(StreamRecorder, EventsHaveTheTimesThatTheyWereToldWith) {
-  begin(1);
-  const std::vector<std::uint64_t> times{2, 5, 5, 70, 900};
-  program_.put(0, by_malloc, times[0], 0x1000, 24);
-  program_.put(0, from_realloc, times[1], 0x1000);
-  program_.put(0, by_realloc, times[2], 0x1000, 48);
-  program_.put(0, mark, times[3], 0);
-  program_.put(0, from_free, times[4], 0x1000);
-  drain();
-  ASSERT_EQ(read_[pid_].events.size(), times.size());
-  for (std::size_t i = 0; i < times.size(); ++i) EXPECT_EQ(read_[pid_].events[i].time, times[i]);
-}
-
 TEST_F(StreamRecorder, ThreadsComeInTheOrderOfTime) {
   const std::uint32_t p = program_.begin_process(pid_);
   program_.take_chunk(0, p, 2, 0);
@@ -274,20 +261,6 @@ TEST_F(StreamRecorder, ProcessesAreReadByThemselvesAndEnd) {
   recorder_.finish();
   EXPECT_TRUE(read_[pid_].ended);
   EXPECT_EQ(read_[pid_].events.size(), 1u);
-}
-
-TEST_F(StreamRecorder, TheProgramIsReadThoughItToldNothing) {
-  const std::uint32_t gone = ended_process();
-  const std::uint32_t other = ended_process();
-  recorder_.set_program(gone);
-  program_.begin_process(gone);
-  program_.begin_process(other);
-  drain_often();
-  EXPECT_TRUE(read_.empty());
-  recorder_.finish();
-  ASSERT_EQ(read_.size(), 1u);
-  EXPECT_TRUE(read_.at(gone).events.empty());
-  EXPECT_TRUE(read_.at(gone).ended);
 }
 
 // It ended long before the recording did.

@@ -1,12 +1,9 @@
-// What is chosen from profiles is what is chosen from their traces at the profiles' resolution, in both modes.
-#include <tests/support/test_folder.hpp>
-
-#include <fmt/format.h>
+// Pools chosen from profiles are those chosen from their traces at the profiles' resolution.
+#include <tests/support/test_headers.hpp>
 
 #include "tools/profile/profile_file.hpp"
 #include "tools/profile/test_runs.hpp"
 #include "tools/trace/trace_test_files.hpp"
-#include "tools/tune/heap_tuning.hpp"
 #include "tools/tune/tuning.hpp"
 
 namespace ashlar::tune {
@@ -180,31 +177,6 @@ TEST(ProfileTuning, AProfileHasThePeakOfEachIntervalOfNeeds) {
   }
 }
 
-TEST(ProfileTuning, OtherRulesGiveTheSame) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937_64 random(seed);
-    const std::vector<recorded_run> runs = random_runs(random);
-    const input_request as = random_request(random);
-    const workload traced = load_of(runs, as, given::traces);
-    const workload profiled = load_of(runs, as, given::profiles);
-    if (traced.needs.empty()) continue;
-    const interval_peaks by_traces(traced);
-    const interval_peaks by_profiles(profiled);
-    EXPECT_EQ(greedy_rule(by_profiles, 4, 5), greedy_rule(by_traces, 4, 5));
-    EXPECT_EQ(summed_peaks_rule(by_profiles, 4, 5), summed_peaks_rule(by_traces, 4, 5));
-    EXPECT_EQ(power_of_two_rule(by_profiles, 5), power_of_two_rule(by_traces, 5));
-  }
-}
-
-TEST(ProfileTuning, BorrowingNeedsAnOrder) {
-  std::mt19937_64 random(1);
-  const workload load =
-      load_of(random_runs(random), {.sizes = resolution::profile}, given::profiles);
-  ASSERT_FALSE(load.needs.empty());
-  EXPECT_NE(answer_for(load, {.borrow = true}).why_not.find("--borrow"), std::string::npos);
-}
-
 // The law of workload.hpp: so an interval of needs is one of steps.
 TEST(ProfileTuning, ASizeOfTheGridStaysOneWhenItIsRoundedUpToAnAlignment) {
   for (std::uint32_t step = 0; step < pool_grid::count; ++step) {
@@ -212,89 +184,6 @@ TEST(ProfileTuning, ASizeOfTheGridStaysOneWhenItIsRoundedUpToAnAlignment) {
       const std::uint64_t need = align_up(pool_grid::size_of(step), alignment);
       ASSERT_EQ(pool_grid::round_up(need), need) << "step " << step << " at " << alignment;
     }
-  }
-}
-
-class ProfileFiles : public support::TestFolder {
- protected:
-  // Returns: its path.
-  [[nodiscard]] std::string write_trace(const std::string& name, const run& made) const {
-    std::vector<trace::event> events;
-    block_numbers numbers;
-    for (const change& c : made) {
-      trace::event e;
-      e.kind = c.is_death ? trace::event_kind::from_free : trace::event_kind::by_malloc;
-      e.thread = 1;
-      e.time = c.time;
-      e.address = (numbers.of(c) + std::uint64_t{1}) * 64;
-      if (!c.is_death) {
-        e.size = c.size;
-        e.alignment = c.alignment;
-      }
-      events.push_back(e);
-    }
-    support::write_file(path(name + ".atrace"), trace::test::written(events));
-    return path(name + ".atrace");
-  }
-
-  [[nodiscard]] std::string write_profile(const std::string& trace_path) const {
-    trace::trace_reader reader(trace::open_file_source(trace_path));
-    const std::string made = std::filesystem::path(trace_path).replace_extension(".aprof").string();
-    support::write_file(made, profiling::encode(profiling::profile_of(reader)));
-    return made;
-  }
-};
-
-TEST_F(ProfileFiles, AreCountedAsTheirTracesAre) {
-  for (std::uint64_t seed = 0; seed < support::times(40u); ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937_64 random(seed);
-    const std::string traced = write_trace("a", random_run(random, 300, 20));
-    const std::string profiled = write_profile(traced);
-    EXPECT_EQ(kind_of(traced), input_kind::trace);
-    EXPECT_EQ(kind_of(profiled), input_kind::profile);
-    EXPECT_TRUE(has_profile({traced, profiled}));
-    EXPECT_FALSE(has_profile({traced}));
-    input_request as = random_request(random);
-    as.largest = random() % 100'000;
-    const input_workload both = read_inputs({traced, profiled}, as);
-    ASSERT_EQ(both.inputs.size(), 2u);
-    const input_identity& a = both.inputs[0];
-    const input_identity& b = both.inputs[1];
-    EXPECT_EQ(a.births, b.births);
-    EXPECT_EQ(a.deaths, b.deaths);
-    EXPECT_EQ(a.left_out, b.left_out);
-    EXPECT_EQ(a.unknown_deaths, b.unknown_deaths);
-    EXPECT_NE(a.sha256, b.sha256);
-    ASSERT_EQ(both.load.traces.size(), 2u);
-    EXPECT_EQ(both.load.traces[0].size(), a.births + a.deaths);
-    EXPECT_TRUE(both.load.traces[1].empty());
-    as.sizes = resolution::exact;
-    EXPECT_THROW((void)read_inputs({profiled}, as), impossible);
-  }
-}
-
-TEST_F(ProfileFiles, GiveTheSameHeapClassesAsTheirTraces) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937_64 random(seed);
-    const std::vector<std::string> traces = {write_trace("a", random_run(random, 400, 20)),
-                                             write_trace("b", random_run(random, 400, 20))};
-    const std::vector<std::string> profiles = {write_profile(traces[0]), write_profile(traces[1])};
-    heap_class_request request;
-    request.classes = least_heap_classes() + random() % 20;
-    request.by = random() % 2 == 0 ? weigh::both : weigh::over_time;
-    const heap_tuning expected = tune_heap(traces, request);
-    for (const std::vector<std::string>& files :
-         {profiles, std::vector<std::string>{traces[1], profiles[0]}}) {
-      const heap_tuning found = tune_heap(files, request);
-      ASSERT_EQ(found.made.sizes, expected.made.sizes);
-      EXPECT_EQ(found.made.used, expected.made.used);
-      EXPECT_EQ(found.made.slack.at_peak, expected.made.slack.at_peak);
-      EXPECT_EQ(found.made.slack.over_time, expected.made.slack.over_time);
-      EXPECT_EQ(found.made.requested.at_peak, expected.made.requested.at_peak);
-    }
-    EXPECT_GE(expected.made.slack.at_peak, 0.0);
   }
 }
 

@@ -452,15 +452,6 @@ TEST(Tuning, ABudgetIsKeptOrTheLeastPossibleIsTold) {
   EXPECT_NE(why_impossible(load, {.classes = 2, .budget_bytes = least}), "");
 }
 
-TEST(Tuning, WhatCannotBeIsNamed) {
-  std::mt19937 random(4);
-  const workload load = random_workload(random, 10, 50, 1);
-  EXPECT_NE(why_impossible(load, {.classes = 0}).find("--classes 0"), std::string::npos);
-  EXPECT_NE(why_impossible(load, {.classes = 257}).find("256"), std::string::npos);
-  EXPECT_NE(why_impossible(workload{}, {}), "");
-  EXPECT_EQ(why_impossible(load, {.classes = 256}), "");
-}
-
 TEST(Tuning, AMarginIsOnEachCapacity) {
   std::mt19937 random(5);
   const workload load = random_workload(random, 40, 900, 1);
