@@ -26,12 +26,12 @@
 // or when tables, records or a cache lack memory (page_supply.hpp: make_room), and addresses at the
 // end of a range are given up with them (free_runs.hpp).
 //
-// Where stashes go to slabs, empty slabs that rest leave, too. Stashes and the pages of slabs age in
-// scans: what one scan finds unused goes at the next one. Free runs age by the delay. Sorting a scattered block back costs some 5 to 10 ns,
-// the fault of a fresh page some 1.4 us: so growth pays for sorting. Growth beyond the peak gives
-// pages back at once, else the heap would hold old pages beside the new ones. A heap below its
-// peak keeps them: a page that leaves too early costs a page fault. The figures are measured
-// (docs/decisions/0005-how-idle-memory-goes-back.md).
+// Where stashes go to slabs, empty slabs that rest leave, too. Stashes and the pages of slabs age
+// in scans: what one scan finds unused goes at the next one. Free runs age by the delay. Sorting a
+// scattered block back costs some 5 to 10 ns, the fault of a fresh page some 1.4 us: so growth pays
+// for sorting. Growth beyond the peak gives pages back at once, else the heap would hold old pages
+// beside the new ones. A heap below its peak keeps them: a page that leaves too early costs a page
+// fault. The figures are measured (docs/decisions/0005-how-idle-memory-goes-back.md).
 //
 // Law: a miss spends its budget (step_budget.hpp) and no more; the next misses go on, one thread at
 // a time, but all may sort. All that looks into slabs shares one cursor, which goes round. A miss
