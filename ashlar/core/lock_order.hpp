@@ -40,7 +40,7 @@ enum class lock_rank : std::uint8_t {
   samples,          ///< check, one: the sampled blocks
   caches,           ///< heap, one a heap, as all of heap: the lists of caches
   start,            ///< heap: that the heap starts, once
-  slabs,            ///< heap: which slab the next look sees
+  scan,             ///< heap: that one thread looks into slabs
   central,          ///< heap, two a class, one a side: its stash and slabs
   purge,            ///< pages: that one thread purges
   pages,            ///< pages: runs of pages, ranges, slots of stashes
@@ -54,7 +54,7 @@ inline constexpr std::size_t lock_ranks = static_cast<std::size_t>(lock_rank::ga
 [[nodiscard]] constexpr const char* name_of(lock_rank rank) noexcept {
   constexpr const char* names[lock_ranks] = {
       "heap_lives", "reserve_figures", "checks", "guards", "samples", "caches",     "start",
-      "slabs",      "central",         "purge",  "pages",  "pieces",  "heap_links", "gate_passes"};
+      "scan",       "central",         "purge",  "pages",  "pieces",  "heap_links", "gate_passes"};
   return names[static_cast<std::size_t>(rank)];
 }
 

@@ -5,7 +5,7 @@
 //   age              a miss, or a thread, each  stashes' bottoms to slabs, empty      8,192 slabs
 //                    half delay                 slabs that rest, free runs and pages
 //                                               of slabs to the system
-//   idleness         that miss, where more is   the same: the cache drains, so that   4 rounds of
+//   idleness         a miss, where more is       the same: the cache drains, so that   4 rounds of
 //                    idle than in use           its next calls miss and go on         all slabs
 //   growth to come   a miss, before the heap    stashes and idle stacks to slabs, so  64 blocks a
 //                    grows                      that empty ones serve instead         page, or all
@@ -33,8 +33,9 @@
 // beside the new ones. A heap below its peak keeps them: a page that leaves too early costs a page
 // fault. The figures are measured (docs/decisions/0005-how-idle-memory-goes-back.md).
 //
-// Law: a miss spends its budget (step_budget.hpp) and no more; the next misses go on, one thread at
-// a time, but all may sort. All that looks into slabs shares one cursor, which goes round. A miss
+// Law: a miss spends its budget (step_budget.hpp) and no more; the next misses go on. Any
+// thread may sort stashes back, but only one at a time looks into slabs: all who do share a cursor,
+// which goes round. A miss
 // that has the heap grow while sorting is under way takes no more bytes than it has sorted.
 // Thread-safety: any caller at any time.
 #pragma once
@@ -364,8 +365,8 @@ class reclaimer {
   /// what rests in it.
   [[nodiscard]] std::uint32_t round() const noexcept { return round_.load(relaxed); }
 
-  /// Effects: sorting is under way, if it pays to sort back `all` before growth by `pages`: growth
-  /// since the last time pays, and growth that sorting avoids pays nothing. Where memory only goes
+  /// Effects: sorting is under way, if it pays to sort back `all` before growth by `pages`. The
+  /// heap's growth since the last time pays for it. Where memory only goes
   /// to and fro between classes, a little more of it is cheaper than sorting each time. Much is
   /// sorted back after any growth. A little is, too, once the heap has grown enough: few blocks may
   /// hold many slabs back.
@@ -481,7 +482,7 @@ class reclaimer {
   typename pages_type::supply_type& supply_;
   const heap_bounds& bounds_;
   const held_bytes& held_;
-  typename ranked<Mutex, lock_rank::slabs>::type mutex_;  ///< one thread at a time looks into slabs
+  typename ranked<Mutex, lock_rank::scan>::type mutex_;  ///< one thread at a time looks into slabs
   slab_place cursor_;
   slab_place begun_;              ///< the last slab that was looked at
   std::uint32_t seen_pages_ = 0;  ///< of that slab; 0: the cursor has passed it

@@ -214,7 +214,8 @@ class page_heap {
     --closed_;
     supply().use(1);
     if (space().reopen(closed_page_of(*r), page_size)) return supply().give(r);
-    // The page stays closed, apart. Else a fresh mapping replaces them all, or they are lost.
+    // The system does not open the page: it becomes a closed run of its own. Without a record for
+    // that, a fresh mapping replaces the whole run.
     run* const closed = runs().may_close(*r) ? runs().split(r, shape.pages) : nullptr;
     if (closed == nullptr) return supply().heal(r);
     supply().unuse(1);

@@ -106,8 +106,7 @@ class page_supply {
 
   // ---- giving back ----------------------------------------------------------------------------
 
-  /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is
-  /// held by a thread that waits for this one.
+  /// Effects: gives back every dirty run. Returns: the bytes. O(free runs).
   std::size_t purge_all() noexcept {
     unsigned bin = 0;
     step_budget all = step_budget::without_end();

@@ -104,7 +104,8 @@ class run_store : public free_runs<Space> {
   // ---- what is behind a large block -------------------------------------------------------------
 
   /// Effects: where a block had grown before, `r` may do so too: others take the dirty pages behind
-  /// it last. Not where none has, or blocks that never grow would cut up all long runs.
+  /// it last. Where no block has grown, nothing is kept: blocks that never grow would cut up all
+  /// long runs.
   void keep_rest(const run& r) noexcept {
     run* behind = run_behind(r);
     if (behind == nullptr || behind->kind != run_kind::dirty || !behind->grown) return;

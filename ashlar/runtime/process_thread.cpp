@@ -69,17 +69,18 @@ namespace {
 class without_cache {
  public:
   without_cache() noexcept
-      : own_(std::exchange(self.own, nullptr)), ended_(std::exchange(self.ended, true)) {}
+      : own_(std::exchange(self.own, nullptr)),
+        before_(std::exchange(self.goes_without_cache, true)) {}
   ~without_cache() {
     self.own = own_;
-    self.ended = ended_;
+    self.goes_without_cache = before_;
   }
   without_cache(const without_cache&) = delete;
   without_cache& operator=(const without_cache&) = delete;
 
  private:
   process_heap::cache* own_;
-  bool ended_;
+  bool before_;
 };
 }  // namespace
 
@@ -129,7 +130,7 @@ void end_thread(void* own) noexcept {
   leave_hit_paths();
   if constexpr (!is_drop_in) xmalloc_blocks.thread_ends(*static_cast<cache*>(own));
   self.own = nullptr;
-  self.ended = true;
+  self.goes_without_cache = true;
   gate.quit(self.pass);  // its place is in the cache
   // If it is detached later, the next thread with this one's memory must not take it for a cache of
   // its own.
@@ -272,7 +273,7 @@ void start_process() noexcept {
 process_heap::cache* own_cache() noexcept {
   if (self.own != nullptr) [[likely]]
     return self.own;
-  if (self.ended) return nullptr;
+  if (self.goes_without_cache) return nullptr;
   // A cache of this very thread, which has none: its owner had this thread's memory before it, and
   // nobody was told of its end. Then the first heap use of that thread was in the last round of its
   // keys' destructors.

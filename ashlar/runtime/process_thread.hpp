@@ -17,12 +17,13 @@ class test_scopes;
 
 namespace ashlar::runtime {
 
-/// What a thread knows of itself beyond its hit path. A thread whose cache is gone for good works
-/// without one: other libraries' thread-exit handlers may still allocate and free.
+/// What a thread knows of itself beyond its hit path.
 struct thread_state {
   process_heap::cache* own = nullptr;
   fork_gate::pass pass;
-  bool ended = false;
+  /// It has no cache, and gets none: it ends, and other libraries' handlers may still allocate and
+  /// free.
+  bool goes_without_cache = false;
   std::uint8_t early_frees = 0;  ///< of a thread that never had a cache
   /// The program's function of faults runs: it may have interrupted a call in the heap, so the
   /// reserve serves it, as it does beside a fork.

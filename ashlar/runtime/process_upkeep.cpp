@@ -59,7 +59,7 @@ bool reclaim_step(reclaim_progress& scan) noexcept {
   return !gate.is_lost();  // after the fork it goes on
 }
 
-void use_no_cache() noexcept { self.ended = true; }
+void use_no_cache() noexcept { self.goes_without_cache = true; }
 
 bool holds(const void* address) noexcept {
   return the_heap.owns(address) || reserve.contains(address) || the_watch.is_guarded(address);
