@@ -16,9 +16,10 @@ struct mallinfo2 {
   std::size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
 
-/// What mallopt is asked for, as far as it does something here.
+/// What mallopt is asked for, as far as the answer is not always 1.
 inline constexpr int trim_threshold = -1;  // M_TRIM_THRESHOLD
 inline constexpr int perturb = -6;         // M_PERTURB
-inline constexpr int arena_max = -8;       // M_ARENA_MAX
+inline constexpr int max_fast = 1;         // M_MXFAST
+inline constexpr unsigned largest_max_fast = 20 * sizeof(std::size_t);
 
 }  // namespace ashlar::glibc

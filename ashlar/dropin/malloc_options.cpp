@@ -1,7 +1,8 @@
 // dropin/malloc_options.cpp: mallopt, and what glibc has refused for years.
 // Layer: dropin. docs/malloc-interface.md has the table of options.
 //
-// mallopt returns 1 where the heap does from then on what was asked for, and 0 where it does not.
+// mallopt returns what glibc's does: programs that must run in real time end where it refuses
+// M_MMAP_MAX or M_TRIM_THRESHOLD. But M_PERTURB is refused where nothing would be filled.
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -42,10 +43,10 @@ ASHLAR_EXPORT int mallopt(int parameter, int value) ASHLAR_C_FUNCTION {
       runtime::the_heap.set_purge_policy(policy);
       return 1;
     }
-    case glibc::arena_max:
-      return value >= 1 ? 1 : 0;  // there is one heap, whatever the number of threads
+    case glibc::max_fast:
+      return static_cast<unsigned>(value) <= glibc::largest_max_fast ? 1 : 0;
     default:
-      return 0;
+      return 1;  // where glibc's heap would take a block from: no program can tell here
   }
 }
 
