@@ -1,4 +1,5 @@
-// dropin/dlopen_deepbind.cpp: the drop-in library's dlopen, which takes RTLD_DEEPBIND out.
+// dropin/dlopen_deepbind.cpp: the drop-in library's dlopen, which takes RTLD_DEEPBIND out, and its
+// dlsym, which finds our functions also where somebody looks for them in the C library.
 // Layer: dropin. Built into libashlar-malloc.so only: a program that links ashlar-malloc.o
 // statically has no next dlopen to call.
 //
@@ -6,10 +7,13 @@
 // its malloc and free are the C library's, while the program's are ours, and a block that crosses
 // ends the process. docs/decisions/0002 tells what else was thought of.
 #include <atomic>
+#include <cstdint>
 
 #include <dlfcn.h>
 
 #include <ashlar/dropin/export.hpp>
+#include <ashlar/os/loaded_module.hpp>
+#include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/settings.hpp>
 
 using namespace ashlar;
@@ -53,3 +57,72 @@ extern "C" ASHLAR_EXPORT void* dlopen(const char* file, int mode) ASHLAR_C_FUNCT
   if ((mode & RTLD_DEEPBIND) != 0 && !keeps_deepbind()) mode &= ~RTLD_DEEPBIND;
   ASHLAR_TAIL_CALL return next(file, mode);
 }
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+namespace {
+
+using dlsym_function = void*(void*, const char*)ASHLAR_C_FUNCTION;
+
+/// Returns: the dlsym that the process would have without this library, by the version that each
+/// glibc has of it: dlsym would find itself. Null: there is none.
+dlsym_function* next_dlsym() noexcept {
+  static constinit std::atomic<dlsym_function*> known{nullptr};
+  dlsym_function* next = known.load(std::memory_order_relaxed);
+  if (next == nullptr) {
+    next = reinterpret_cast<dlsym_function*>(::dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+    known.store(next, std::memory_order_relaxed);
+  }
+  return next;
+}
+
+/// The code of a library that stays loaded.
+class known_code {
+ public:
+  /// Returns: whether `address` is in it. `example()` is an address that is.
+  template <class Example>
+  bool has(const void* address, Example example) noexcept {
+    std::uintptr_t begin = begin_.load(std::memory_order_acquire);
+    if (begin == 0) {
+      const auto keep = [](const os::code_segment& found, void* into) {
+        *static_cast<os::code_segment*>(into) = found;
+      };
+      os::code_segment code;
+      os::for_code_segment_at(example(), keep, &code);
+      bytes_.store(code.end - code.begin, std::memory_order_relaxed);
+      begin_.store(begin = code.begin, std::memory_order_release);
+    }
+    return reinterpret_cast<std::uintptr_t>(address) - begin <
+           bytes_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uintptr_t> begin_{0}, bytes_{0};
+};
+
+/// Not among what every process runs. Returns: what `library` has under the name; but where that is
+/// the C library's and the process has ours instead, ours, or the program's jump to it.
+[[gnu::noinline]] void* find_in(void* library, const char* name, dlsym_function* next) noexcept {
+  static constinit known_code c_library, own;
+  void* const found = next(library, name);
+  if (!c_library.has(found, [=] { return next(RTLD_NEXT, "__libc_start_main"); })) return found;
+  void* const first = next(RTLD_DEFAULT, name);
+  if (first == found || runtime::malloc_is_anothers) return found;
+  return own.has(first, [] { return reinterpret_cast<void*>(&next_dlsym); }) ||
+                 os::is_only_referred_to(first)
+             ? first
+             : found;
+}
+
+}  // namespace
+
+/// A name that is looked up in the C library itself, or in a library that has it, as those do that
+/// call C from another language, must not lead to a second malloc. What depends on the caller is a
+/// jump, as above.
+extern "C" ASHLAR_EXPORT void* dlsym(void* library, const char* name) ASHLAR_C_FUNCTION {
+  dlsym_function* const next = next_dlsym();
+  if (next == nullptr) [[unlikely]]
+    return nullptr;
+  if (library != RTLD_DEFAULT && library != RTLD_NEXT) return find_in(library, name, next);
+  ASHLAR_TAIL_CALL return next(library, name);
+}
+#endif

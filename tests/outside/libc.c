@@ -101,6 +101,44 @@ PROGRAM(functions_of_libc_that_hand_out_blocks) {
   printf("%ld\n", sum);
 }
 
+// functions_by_a_handle: A program opens the C library, or a library that has it, and takes malloc's family by its names from there, as those do that call C from another language.
+static void* function_of(void* library, const char* name) {
+  void* const found = dlsym(library, name);
+  CHECK(found != NULL && dlerror() == NULL);
+  return found;
+}
+
+static void with_functions_of(void* library) {
+  void (*its_free)(void*) = (void (*)(void*))function_of(library, "free");
+  void* (*its_malloc)(size_t) = (void* (*)(size_t))function_of(library, "malloc");
+  void* (*its_calloc)(size_t, size_t) = (void* (*)(size_t, size_t))function_of(library, "calloc");
+  void* (*its_realloc)(void*, size_t) = (void* (*)(void*, size_t))function_of(library, "realloc");
+  void* (*its_aligned)(size_t, size_t) =
+      (void* (*)(size_t, size_t))function_of(library, "aligned_alloc");
+  size_t (*its_size)(void*) = (size_t (*)(void*))function_of(library, "malloc_usable_size");
+  char* (*its_strdup)(const char*) = (char* (*)(const char*))function_of(library, "strdup");
+  for (size_t size = 1; size < 1 << 20; size = size * 3 + 1) {
+    its_free(strdup("a block of the C library"));
+    its_free(its_realloc(malloc(size), 2 * size));
+    free(realloc(its_malloc(size), 2 * size));
+    free(its_calloc(size, 1));
+    free(its_aligned(64, size));
+    char* block = (char*)malloc(size);
+    CHECK(its_size(block) >= size && malloc_usable_size(block) == its_size(block));
+    its_free(block);
+  }
+  free(its_strdup("strdup"));
+  CHECK(dlsym(library, "no_function_of_any_library") == NULL && dlerror() != NULL);
+}
+
+PROGRAM(functions_by_a_handle) {
+  with_functions_of(dlopen("libc.so.6", RTLD_LAZY));
+  with_functions_of(dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL));
+  with_functions_of(dlopen(NULL, RTLD_LAZY));
+  with_functions_of(RTLD_DEFAULT);
+  with_functions_of(RTLD_NEXT);
+}
+
 // the_environment_ends_first: The program has an environment of its own in a block, as those do that write their title over the first one. It frees the block, and others use it, before the process ends.
 PROGRAM(the_environment_ends_first) {
   size_t count = 0;
