@@ -8,10 +8,15 @@
 
 namespace ashlar::os {
 
-static_assert(sizeof(pthread_key_t) == sizeof(std::uint32_t));
-
+/// The key is not 0: a program that has not made its own yet asks for that one, and must find no
+/// value.
 void thread_end::start(void (*ended)(void*) noexcept) noexcept {
-  is_valid_ = ::pthread_key_create(reinterpret_cast<pthread_key_t*>(&key_), ended) == 0;
+  pthread_key_t key = 0;
+  is_valid_ = ::pthread_key_create(&key, ended) == 0;
+  key_ = static_cast<std::uint32_t>(key);
+  if (!is_valid_ || key != 0 || ::pthread_key_create(&key, ended) != 0) return;
+  ::pthread_key_delete(static_cast<pthread_key_t>(key_));
+  key_ = static_cast<std::uint32_t>(key);
 }
 bool thread_end::watch(void* value) noexcept {
   return is_valid_ && ::pthread_setspecific(static_cast<pthread_key_t>(key_), value) == 0;

@@ -43,6 +43,22 @@ PROGRAM(a_thread_that_only_frees) {
   printf("bounded: %d\n", resident_kib() < 70 * 1024);
 }
 
+// a_thread_key_that_is_not_made_yet: A library looks whether a thread has a value of its, before it has made its key, which is zero then: there is none.
+static pthread_key_t not_made_yet;
+static void* look_for_a_value(void* p) {
+  free(malloc(100));
+  const int has_value = pthread_getspecific(not_made_yet) != NULL;
+  printf("a value: %d; to set one: %d\n", has_value, pthread_setspecific(not_made_yet, p));
+  return p;
+}
+PROGRAM(a_thread_key_that_is_not_made_yet) {
+  pthread_t t;
+  look_for_a_value(&t);
+  CHECK(pthread_create(&t, NULL, look_for_a_value, &t) == 0 && pthread_join(t, NULL) == 0);
+  CHECK(pthread_key_create(&not_made_yet, NULL) == 0);
+  look_for_a_value(&t);
+}
+
 // detached_threads_at_exit: The process exits in every way while detached threads allocate, with exit handlers that do so, too.
 static void* busy(void* p) {
   for (unsigned i = 0;; ++i) use_heap(i, 40);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <cxxabi.h>
 #include <fcntl.h>
@@ -70,8 +71,8 @@ constinit defined_files files;
 // lock, which would stay locked in the child. It is waited for only there: a program may allocate while it has the
 // loader's.
 constinit pthread_mutex_t modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-constinit pthread_key_t exit_key = 0;
-constinit bool has_exit_key = false;
+constinit os::thread_end thread_ends;
+constinit bool is_told_of_ends = false;
 constinit std::size_t mapped_bytes = 0;  // of the_spool
 constinit bool is_attached = false;
 constinit bool is_wanted_here = false;  // record_only() names this program, or none
@@ -218,7 +219,7 @@ bool begin_process(std::uint32_t parent) {
   return true;
 }
 
-void end_thread(void*) {
+void end_thread(void*) noexcept {
   // Other destructors may allocate behind this one: each time, what they did is sealed in the next round.
   thread_log& l = own_log;
   if (!is_on() || l.now == nullptr || l.generation != the_process->generation) return;
@@ -339,7 +340,7 @@ int begin_recording(const char* spool_path, recording_begin how) {
   }
   if (!begin_process(0)) return ENOSPC;
   begin_generation();
-  if (!has_exit_key) has_exit_key = ::pthread_key_create(&exit_key, &end_thread) == 0;
+  if (!std::exchange(is_told_of_ends, true)) thread_ends.start(&end_thread);
   is_wanted_here = describe_process();
   return 0;
 }
@@ -414,8 +415,7 @@ bool refill(std::uint32_t records, std::uint64_t ticks) {
           the_spool->processes[the_process->index].threads.fetch_add(1, std::memory_order_relaxed) +
           1;
     }
-    if (has_exit_key && ::pthread_getspecific(exit_key) == nullptr)
-      ::pthread_setspecific(exit_key, &own_log);
+    static_cast<void>(thread_ends.watch(&own_log));
     if (l.now != nullptr) seal(l.index);
     l.now = nullptr;
     l.next = l.end = nullptr;
