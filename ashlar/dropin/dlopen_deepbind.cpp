@@ -63,13 +63,14 @@ namespace {
 
 using dlsym_function = void*(void*, const char*)ASHLAR_C_FUNCTION;
 
-/// Returns: the dlsym that the process would have without this library, by the version that each
-/// glibc has of it: dlsym would find itself. Null: there is none.
+/// Returns: the dlsym that the process would have without this library; null: there is none. The C
+/// library's looks for it, and is found by its version: the name alone would find this library's.
 dlsym_function* next_dlsym() noexcept {
   static constinit std::atomic<dlsym_function*> known{nullptr};
   dlsym_function* next = known.load(std::memory_order_relaxed);
   if (next == nullptr) {
     next = reinterpret_cast<dlsym_function*>(::dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+    if (next != nullptr) next = reinterpret_cast<dlsym_function*>(next(RTLD_NEXT, "dlsym"));
     known.store(next, std::memory_order_relaxed);
   }
   return next;
