@@ -105,7 +105,10 @@ class known_code {
 [[gnu::noinline]] void* find_in(void* library, const char* name, dlsym_function* next) noexcept {
   static constinit known_code c_library, own;
   void* const found = next(library, name);
-  if (!c_library.has(found, [=] { return next(RTLD_NEXT, "__libc_start_main"); })) return found;
+  // Where there is none, dlerror says so: another look-up would take that back.
+  if (found == nullptr ||
+      !c_library.has(found, [=] { return next(RTLD_NEXT, "__libc_start_main"); }))
+    return found;
   void* const first = next(RTLD_DEFAULT, name);
   if (first == found || runtime::malloc_is_anothers) return found;
   return own.has(first, [] { return reinterpret_cast<void*>(&next_dlsym); }) ||
