@@ -4,8 +4,6 @@
 #include <ashlar/arena/static_arena.hpp>
 #include <ashlar/arena/test_source.hpp>
 
-constinit ashlar::static_arena<64, ashlar::at_death::ignore> arena_for_another_file;
-
 namespace {
 
 using namespace ashlar;
@@ -168,31 +166,6 @@ TEST_F(ArenaObjects, ADestructorMayUseTheArena) {
   memory.rewind(start);
   EXPECT_EQ(ended, (order{1, 3, 2}));
   EXPECT_EQ(memory.used_bytes(), 0u);
-}
-
-TEST_F(ArenaObjects, ScopesNestAndGrow) {
-  test_source source;
-  growing memory({.first_chunk_bytes = 128, .max_chunk_bytes = 128}, {&source});
-  static_cast<void>(memory.create<teller>(0));
-  const std::size_t used = memory.used_bytes();
-  for (int round = 0; round < 3; ++round) {
-    ended.clear();
-    {
-      const arena_scope outer(memory);
-      static_cast<void>(memory.create<teller>(1));
-      static_cast<void>(memory.allocate(100));
-      {
-        const arena_scope inner(memory);
-        for (int i = 2; i < 6; ++i) static_cast<void>(memory.create<wide_teller>(i));
-      }
-      EXPECT_EQ(ended, (order{5, 4, 3, 2}));
-      static_cast<void>(memory.create<std::string>("a string with memory of its own, elsewhere"));
-    }
-    EXPECT_EQ(ended, (order{5, 4, 3, 2, 1}));
-    EXPECT_EQ(memory.used_bytes(), used);
-  }
-  const std::size_t calls = source.calls;
-  EXPECT_EQ(source.pieces.size(), calls);
 }
 
 TEST_F(ArenaObjects, AScopeEndsWithAnExceptionAndMayKeep) {

@@ -84,18 +84,6 @@ TEST(Arena, UsesItsStorageToTheLastByteAndNoFurther) {
   }
 }
 
-TEST(Arena, ASizeOfZeroIsABlockOfOneByte) {
-  static_arena<16> memory;
-  void* const a = memory.try_allocate(0, 1);
-  void* const b = memory.try_allocate(0, 1);
-  ASSERT_NE(a, nullptr);
-  EXPECT_NE(a, b);
-  EXPECT_EQ(memory.used_bytes(), 2u);
-  memory.deallocate(b, 0, 1);
-  memory.deallocate(a, 0, 1);
-  EXPECT_EQ(memory.used_bytes(), 0u);
-}
-
 TEST(Arena, HugeSizesAndAlignmentsNeverWrap) {
   test_source source{.pieces = {}, .largest_allowed = 1 << 20};
   static_arena<64> inside;
@@ -145,23 +133,6 @@ TEST(Arena, GivesBackTheTopmostBlockOnly) {
   memory.deallocate(b, 20, 1);
   EXPECT_EQ(memory.used_bytes(), 10u);
   EXPECT_EQ(memory.allocate(5, 1), b);
-}
-
-TEST(Arena, StrictlyLastInFirstOutLeavesNothingOverAllChunks) {
-  test_source source;
-  growing<> memory({.first_chunk_bytes = 256, .max_chunk_bytes = 256}, {&source});
-  std::vector<void*> blocks;
-  for (int i = 0; i < 100; ++i) blocks.push_back(memory.allocate(48));
-  const std::size_t chunks = memory.stats().chunks;
-  EXPECT_GE(chunks, 25u);
-  while (!blocks.empty()) {
-    memory.deallocate(blocks.back(), 48);
-    blocks.pop_back();
-  }
-  EXPECT_EQ(memory.used_bytes(), 0u);
-  EXPECT_EQ(memory.stats().chunks, chunks);
-  for (int i = 0; i < 100; ++i) static_cast<void>(memory.allocate(48));
-  EXPECT_EQ(source.calls, chunks);
 }
 
 TEST(ArenaDeathTest, SeesWhatCannotBeGivenBack) {
@@ -411,24 +382,6 @@ TEST(Arena, MovesWithBlocksAndMarkers) {
   }
   EXPECT_TRUE(source.pieces.empty());
   EXPECT_EQ(source.wrong, 0u);
-
-  std::byte bytes[64];
-  arena a(bytes);
-  void* const p = a.allocate(8, 1);
-  arena b(std::move(a));
-  EXPECT_TRUE(b.owns(p));
-  EXPECT_EQ(a.try_allocate(1), nullptr);
-  a = std::move(b);
-  EXPECT_EQ(a.used_bytes(), 8u);
-}
-
-TEST(Arena, MoreThanTheStorageIsAlignedForIsAlignedAtRunTimeToo) {
-  static_arena<4096> memory;
-  for (std::size_t alignment = 1; alignment <= 1024; alignment *= 2) {
-    alignment = opaque(alignment);
-    static_cast<void>(memory.allocate(1, 1));
-    ASSERT_TRUE(is_aligned(memory.allocate(1, alignment), alignment));
-  }
 }
 
 // ---- figures ----
@@ -457,36 +410,7 @@ TEST(Arena, Counts) {
             std::tuple(40u, 0u, 0u));
 }
 
-// ---- exhaustion ----
-
-TEST(ArenaExhaustion, ThrowLeavesTheMutexFree) {
-  static_arena<32, exhaustion::throw_bad_alloc, std::mutex> memory;
-  static_cast<void>(memory.allocate(32));
-  EXPECT_THROW(static_cast<void>(memory.allocate(1)), std::bad_alloc);
-  EXPECT_THROW(static_cast<void>(memory.create_array<long>(SIZE_MAX / 2)), std::bad_alloc);
-  EXPECT_EQ(memory.try_allocate(1), nullptr);
-  EXPECT_EQ(memory.used_bytes(), 32u);
-}
-
-using own = exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>;
-static_arena<64, own, std::mutex>* handled = nullptr;
-
-TEST(ArenaExhaustion, AHandlerMayResetTheArenaAndTheCallSucceeds) {
-  static_arena<64, own, std::mutex> memory(own{{[] { handled->reset(); }}, {}});
-  handled = &memory;
-  void* const first = memory.allocate(64);
-  EXPECT_EQ(memory.allocate(64), first);
-  memory.exhaustion_policy_object().source.handler = [] {
-    handled->exhaustion_policy_object().source.handler = nullptr;
-  };
-  EXPECT_EQ(memory.allocate(64), nullptr);
-}
-
-TEST(ArenaExhaustionDeathTest, StopNamesTheArena) {
-  static_arena<16, exhaustion::stop, named<"frame">> memory;
-  static_cast<void>(memory.allocate(16));
-  EXPECT_DEATH(static_cast<void>(memory.allocate(1)), "out of memory.*frame");
-}
+// ---- exhaustion (each policy, and each end: pool/small_parts_test.cpp) ----
 
 TEST(ArenaExhaustion, UpstreamLendsBlocksThatDeallocateGivesBack) {
   test_source source;
@@ -507,73 +431,7 @@ TEST(ArenaExhaustion, UpstreamLendsBlocksThatDeallocateGivesBack) {
   EXPECT_EQ(memory.allocate(64), own_block);
 }
 
-// ---- the end ----
-
-TEST(ArenaDeathTest, StopReportsAnArenaThatEndsWithBlocks) {
-  const auto end_with = [](std::size_t blocks) {
-    static_arena<64, at_death::stop, named<"leaky">> memory;
-    for (std::size_t i = 0; i < blocks; ++i) static_cast<void>(memory.allocate(8));
-  };
-  end_with(0);
-  EXPECT_DEATH(end_with(1), "blocks in use.*leaky");
-}
-
-TEST(Arena, ReportTellsOfAnArenaThatEndsWithBlocks) {
-  const auto end_with = [](std::size_t blocks) {
-    testing::internal::CaptureStderr();
-    {
-      static_arena<64, at_death::report, named<"leaky">> memory;
-      for (std::size_t i = 0; i < blocks; ++i) static_cast<void>(memory.allocate(8, 8));
-    }
-    return testing::internal::GetCapturedStderr();
-  };
-  EXPECT_EQ(end_with(0), "");
-  EXPECT_NE(end_with(2).find("blocks in use, pool 'leaky', block size 16"), std::string::npos);
-}
-
-// ---- AddressSanitizer ----
-
-TEST(SanitizedArenaDeathTest, BytesThatNobodyHasAreSeenByAddressSanitizer) {
-  if (!address_sanitizer) GTEST_SKIP() << "this build has no AddressSanitizer";
-  test_source source;
-  growing<> chunks({}, {&source});
-  static_arena<256> inside;
-  static std::byte bytes[256];
-  arena given(bytes);
-  const auto try_each = [](auto& memory) {
-    const auto write = [](char* p) { *opaque(p) = 1; };
-    char* const a = static_cast<char*>(memory.allocate(13, 8));
-    write(a + 12);
-    EXPECT_DEATH(write(a + 13), "AddressSanitizer");
-    EXPECT_DEATH(write(a + 100), "AddressSanitizer");
-    const arena_marker marker = memory.mark();
-    char* const b = static_cast<char*>(memory.allocate(24, 8));
-    write(b + 23);
-    EXPECT_DEATH(write(a + 14), "AddressSanitizer");  // the padding
-    EXPECT_TRUE(memory.try_extend(b, 24, 9));
-    EXPECT_DEATH(write(b + 9), "AddressSanitizer");
-    EXPECT_TRUE(memory.try_extend(b, 9, 40));
-    write(b + 39);
-    memory.rewind(marker);
-    EXPECT_DEATH(write(b), "AddressSanitizer");
-    write(a + 12);
-    memory.deallocate(a, 13, 8);
-    EXPECT_DEATH(write(a), "AddressSanitizer");
-    char* const c = static_cast<char*>(memory.allocate(13, 8));
-    write(c);
-    memory.reset();
-    EXPECT_DEATH(write(c), "AddressSanitizer");
-  };
-  try_each(chunks);
-  try_each(inside);
-  try_each(given);
-  // A chunk that is passed on the way down is poisoned too.
-  char* const low = static_cast<char*>(chunks.allocate(4000));
-  char* const high = static_cast<char*>(chunks.allocate(4000));
-  chunks.reset();
-  EXPECT_DEATH(*opaque(low) = 1, "AddressSanitizer");
-  EXPECT_DEATH(*opaque(high) = 1, "AddressSanitizer");
-}
+// ---- redzones (what AddressSanitizer sees of arenas: tests/memory_tools) ----
 
 // What redzones<N> promises: bytes between neighbours where a tool listens, none elsewhere.
 TEST(RedzonesDeathTest, LieBehindEachBlockWhereAToolListens) {
@@ -601,27 +459,6 @@ TEST(RedzonesDeathTest, LieBehindEachBlockWhereAToolListens) {
   EXPECT_EQ(memory.try_allocate(SIZE_MAX - 8, 8), nullptr);
   EXPECT_EQ(memory.try_allocate(sizeof(bytes) - zone + 1, 8), nullptr);
   EXPECT_NE(memory.try_allocate(sizeof(bytes) - zone, 8), nullptr);
-
-  test_source source;
-  growing<redzones<24>> chunks({.first_chunk_bytes = 128}, {&source});
-  for (std::size_t size = 1; size < 2000; size += 61) {
-    auto* const block = static_cast<char*>(chunks.allocate(size, 1));
-    ASSERT_NE(block, nullptr);
-    std::memset(block, 1, size);
-  }
-}
-
-TEST(SanitizedArena, StorageIsUsableAgainAfterTheArena) {
-  std::byte bytes[100];
-  {
-    arena memory(bytes);
-    static_cast<void>(memory.allocate(10));
-  }
-  std::memset(opaque(&bytes[0]), 1, sizeof(bytes));
-  arena memory(bytes);
-  static_cast<void>(memory.allocate(10));
-  memory = arena(std::span<std::byte>());
-  std::memset(opaque(&bytes[0]), 1, sizeof(bytes));
 }
 
 // ---- threads ----

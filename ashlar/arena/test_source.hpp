@@ -18,7 +18,7 @@ struct test_source {
     std::size_t alignment;
   };
   std::vector<piece> pieces;  // in the order in which they were given
-  std::size_t bytes = 0;
+  std::size_t bytes = 0, peak = 0;
   std::size_t calls = 0;
   std::size_t wrong = 0;
   std::size_t largest_allowed = static_cast<std::size_t>(-1);
@@ -38,6 +38,7 @@ struct test_source {
     std::memset(p, 0xcd, size);
     pieces.push_back({p, size, alignment});
     bytes += size;
+    if (bytes > peak) peak = bytes;
     return p;
   }
   void deallocate(void* p, std::size_t size, std::size_t alignment) noexcept {

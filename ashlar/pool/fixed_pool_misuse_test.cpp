@@ -107,57 +107,6 @@ TEST(FullCheck, FillsFreshAndFreedBlocks) {
   EXPECT_TRUE(detail::bytes_are(p, 24, detail::freed_fill));
 }
 
-template <class Pool>
-void leak_one_block() {
-  std::byte bytes[256];
-  Pool pool({16, 8}, bytes);
-  ASSERT_NE(pool.allocate(), nullptr);
-}
-
-TEST(AtDeathDeathTest, StopReportsBlocksInUse) {
-  std::byte bytes[256];
-  {
-    fixed_pool<at_death::stop> pool({16, 8}, bytes);
-    pool.deallocate(pool.allocate());
-  }
-  leak_one_block<fixed_pool<>>();
-  EXPECT_DEATH((leak_one_block<fixed_pool<at_death::stop, named<"leaky">>>()),
-               "blocks in use.*leaky");
-  EXPECT_DEATH((leak_one_block<fixed_pool<at_death::stop, counting::none>>()), "blocks in use");
-}
-
-// Pools used to hide a use after free from AddressSanitizer, so that projects switched them off.
-TEST(SanitizedPoolDeathTest, AUseAfterFreeIsSeenByAddressSanitizer) {
-  if (!address_sanitizer) GTEST_SKIP() << "this build has no AddressSanitizer";
-  const auto touch = [](void* p, std::size_t at) { static_cast<volatile char*>(p)[at] = 1; };
-  std::byte bytes[512];
-  fixed_pool pool(block_layout{20, 8}, std::span(bytes).first(256));
-  fixed_pool<lock_free<>, check::none> shared_pool({20, 8}, std::span(bytes).subspan(256));
-  const auto sees = [&](auto& any) {
-    void* const p = any.allocate();
-    touch(p, 0);
-    touch(p, 19);
-    EXPECT_DEATH(touch(p, 20), "AddressSanitizer") << "the slack behind the block";
-    any.deallocate(p);
-    for (std::size_t at : {0u, 8u, 19u}) EXPECT_DEATH(touch(p, at), "use-after-poison");
-    EXPECT_EQ(any.allocate(), p);
-    touch(p, 0);
-    any.deallocate(p);
-    EXPECT_TRUE(any.audit());
-  };
-  sees(pool);
-  sees(shared_pool);
-}
-
-TEST(SanitizedPool, StorageIsUsableAgainAfterThePool) {
-  std::byte bytes[256];
-  {
-    fixed_pool pool(block_layout{20, 8}, std::span(bytes));
-    pool.deallocate(pool.allocate());
-  }
-  std::memset(bytes, 0, sizeof(bytes));
-}
-
 TEST(FullCheckDeathTest, SeesAWriteWhenTheBlockLeavesTheQuarantine) {
   std::byte bytes[512];
   fixed_pool<check::full<1>> pool({24, 8}, bytes);
@@ -169,31 +118,6 @@ TEST(FullCheckDeathTest, SeesAWriteWhenTheBlockLeavesTheQuarantine) {
   flip_unseen(a[5], std::byte{1});
   pool.deallocate(b);
   EXPECT_TRUE(pool.audit());
-}
-
-// No free block keeps a link: what is written there is followed by nobody.
-template <class Setup>
-class ForgedLink : public testing::Test {};
-using unguarded = support::types<
-    testing::Types<on_storage<>, on_storage<lock_free<>>, on_slabs<>>,
-    testing::Types<on_storage<std::mutex>, on_one_piece<>>>;  // check::full reports the write
-TYPED_TEST_SUITE(ForgedLink, unguarded);
-TYPED_TEST(ForgedLink, IsNotFollowed) {
-  TypeParam setup({24, 8}, 10);
-  auto& pool = setup.pool;
-  auto* const live = static_cast<std::byte*>(pool.allocate());
-  auto* const below = static_cast<std::byte*>(pool.allocate());
-  auto* const freed = static_cast<std::byte*>(pool.allocate());
-  pool.deallocate(below);
-  pool.deallocate(freed);
-  detail::tell_open(freed, 24);
-  for (std::size_t at = 0; at < 24; at += sizeof(live)) {
-    std::memcpy(freed + at, &live, sizeof(live));
-  }
-  EXPECT_TRUE(pool.audit());
-  EXPECT_EQ(pool.allocate(), freed);
-  EXPECT_EQ(pool.allocate(), below);
-  EXPECT_NE(pool.allocate(), live);
 }
 
 // Sixteen bytes are what one wide store or a small structure writes too far.

@@ -1,6 +1,5 @@
 // Fixed pools of every kind against a model, and what fits into given storage.
 #include <tests/model/pools.hpp>
-#include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/fixed_pool.hpp>
@@ -41,80 +40,6 @@ TEST(PoolModel, RandomProgramsAgreeWithIt) {
   model::try_out(model::pools::all(), support::times(150u));
 }
 
-template <class Setup>
-class AnyPool : public testing::Test {};
-using setups = support::types<
-    testing::Types<on_storage<>, on_storage<check::none, counting::none>,
-                   on_storage<check::full<0>>, on_storage<check::full<5>, counting::none>,
-                   on_storage<interrupt_mask<test_port>>, on_storage<lock_free<std::uint32_t>>,
-                   on_storage<lock_free<>, check::none, counting::none>, on_one_piece<check::none>,
-                   on_one_piece<lock_free<>>, on_slabs<check::full<>>,
-                   on_slabs<std::mutex, counting::none>>,
-    testing::Types<on_storage<check::none>, on_storage<counting::none>, on_storage<check::full<>>,
-                   on_storage<std::mutex>, on_storage<spin_lock, check::none>,
-                   on_storage<lock_free<>>, on_storage<lock_free<>, check::none>, on_one_piece<>,
-                   on_one_piece<check::full<>>, on_slabs<>, on_slabs<check::none>>>;
-TYPED_TEST_SUITE(AnyPool, setups);
-
-TYPED_TEST(AnyPool, EverySmallLayoutAndCapacityGivesDistinctAlignedBlocks) {
-  for (std::size_t alignment = 1; alignment <= 64; alignment *= 4) {
-    for (std::size_t size = 0; size <= 40; ++size) {
-      for (std::size_t capacity = 0; capacity <= 5; ++capacity) {
-        TypeParam setup({size, alignment}, capacity);
-        std::map<std::uintptr_t, std::size_t> taken;
-        while (void* p = setup.pool.try_allocate()) {
-          ASSERT_TRUE(is_aligned(p, alignment));
-          std::memset(p, 0x5a, setup.pool.block_size());
-          ASSERT_TRUE(
-              taken.emplace(reinterpret_cast<std::uintptr_t>(p), setup.pool.block_size()).second);
-        }
-        ASSERT_EQ(taken.size(), setup.pool.capacity());
-        ASSERT_GE(taken.size(), capacity);
-        std::uintptr_t end = 0;
-        for (const auto& [at, bytes] : taken) {
-          ASSERT_GE(at, end) << "blocks overlap";
-          end = at + bytes;
-        }
-        ASSERT_TRUE(setup.pool.audit());
-        for (const auto& [at, bytes] : taken) setup.pool.deallocate(reinterpret_cast<void*>(at));
-        ASSERT_TRUE(setup.pool.audit());
-      }
-    }
-  }
-}
-
-TYPED_TEST(AnyPool, FreeingNullDoesNothing) {
-  TypeParam setup({16, 16}, 2);
-  setup.pool.deallocate(nullptr);
-  EXPECT_EQ(setup.pool.stats().frees, 0u);
-  EXPECT_TRUE(setup.pool.audit());
-}
-
-// ---- threads ----
-
-template <class Setup>
-class SharedPool : public testing::Test {};
-using shared = support::types<
-    testing::Types<on_storage<spin_lock, check::full<3>>, on_storage<interrupt_mask<test_port>>,
-                   on_storage<lock_free<std::uint32_t>, check::none>, on_one_piece<lock_free<>>,
-                   on_slabs<std::mutex>>,
-    testing::Types<on_storage<std::mutex>, on_storage<spin_lock>, on_storage<lock_free<>>>>;
-TYPED_TEST_SUITE(SharedPool, shared);
-
-TYPED_TEST(SharedPool, ThreadsNeverShareABlock) {
-  TypeParam setup({32, 8}, 11);  // sometimes empty
-  auto& pool = setup.pool;
-  const std::size_t got = share_blocks(
-      {.held_most = 5, .size_most = 32}, [&](std::size_t) { return pool.try_allocate(); },
-      [&](void* p, std::size_t) { pool.deallocate(p); });
-  EXPECT_TRUE(pool.audit());
-  const pool_stats s = pool.stats();
-  EXPECT_EQ(s.allocations, got);
-  EXPECT_EQ(s.frees, s.allocations);
-  EXPECT_EQ(s.blocks_in_use, 0u);
-  EXPECT_LE(s.peak_in_use, pool.capacity());
-}
-
 // ---- storage: too small, misaligned, huge ----
 
 TEST(FixedPool, AlignsInsideTheCallersStorageAtEveryOffset) {
@@ -133,30 +58,6 @@ TEST(FixedPool, AlignsInsideTheCallersStorageAtEveryOffset) {
       ASSERT_GE(size, count == 0 ? 0 : count * 33);
     }
   }
-}
-
-TEST(FixedPool, WritesOnlyInsideItsStorage) {
-  std::vector<std::byte> bytes(1000, std::byte{0xEE});
-  fixed_pool<check::full<2>> pool({20, 4}, std::span(bytes).subspan(13, 900));
-  std::vector<void*> blocks;
-  while (void* p = pool.try_allocate()) blocks.push_back(p);
-  ASSERT_FALSE(blocks.empty());
-  for (void* p : blocks) pool.deallocate(p);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i < 13 || i >= 913) {
-      ASSERT_EQ(bytes[i], std::byte{0xEE}) << i;
-    }
-  }
-}
-
-TEST(FixedPool, HasNoInitialisationPass) {
-  std::vector<std::byte> bytes(4096, std::byte{0xEE});
-  fixed_pool pool(block_layout{32, 8}, std::span(bytes));
-  ASSERT_NE(pool.try_allocate(), nullptr);
-  std::size_t changed = 0;
-  detail::tell_open(bytes.data(), bytes.size());
-  for (std::byte b : bytes) changed += b != std::byte{0xEE};
-  EXPECT_LE(changed, 2 * sizeof(std::uint32_t)) << "only the link of the one block, and nobody's";
 }
 
 TEST(FixedPool, StorageThatIsEmptyOrTooSmallGivesCapacityZero) {
@@ -187,17 +88,6 @@ TEST(FixedPool, HugeBlocksNeverBecomeTinyOnes) {
       ASSERT_EQ(source.pieces.size(), 0u);
     }
   }
-}
-
-TEST(FixedPool, HugeCountsNeverWrap) {
-  test_source source;
-  for (std::size_t count : {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 64 + 2}) {
-    fixed_pool<test_source_ref> pool({64, 8}, heap_pool{count}, {&source});
-    EXPECT_EQ(pool.capacity(), 0u);
-    EXPECT_EQ(pool.try_allocate(), nullptr);
-    EXPECT_EQ(fixed_pool<>::storage_bytes({64, 8}, count), SIZE_MAX);
-  }
-  EXPECT_EQ(source.pieces.size(), 0u);
 }
 
 TEST(FixedPoolDeathTest, AlignmentMustBeAPowerOfTwo) {

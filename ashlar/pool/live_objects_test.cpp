@@ -168,26 +168,21 @@ TEST(LiveObjectsThreads, AWalkRunsBesideOthersThatUseTheirOwn) {
 // ---- at death ----
 
 TEST(AtDeath, DestroyRunsEachDestructorOnce) {
-  {
-    static_pool<counted, 8, at_death::destroy> pool;
-    for (int i = 0; i < 5; ++i) ASSERT_NE(pool.create(i), nullptr);
-    counted* const gone = pool.create(5);
-    pool.destroy(gone);
-    EXPECT_EQ(counted::alive, 5);
-  }
-  EXPECT_EQ(counted::alive, 0);
-  {
-    object_pool<counted, new_source, at_death::destroy, check::full<>> pool(
-        heap_blocks{.first_slab_blocks = 2});
-    for (int i = 0; i < 100; ++i) ASSERT_NE(pool.create(i), nullptr);
-  }
-  EXPECT_EQ(counted::alive, 0);
+  const auto end_with_objects = []<class Pool>(std::type_identity<Pool>, auto... arguments) {
+    {
+      Pool pool(arguments...);
+      for (int i = 0; i < 5; ++i) ASSERT_NE(pool.create(i), nullptr);
+      pool.destroy(pool.create(5));
+      EXPECT_EQ(counted::alive, 5);
+    }
+    EXPECT_EQ(counted::alive, 0);
+  };
+  end_with_objects(std::type_identity<static_pool<counted, 8, at_death::destroy>>());
+  end_with_objects(std::type_identity<static_pool<counted, 8, at_death::destroy, lock_free<>>>());
+  end_with_objects(
+      std::type_identity<object_pool<counted, new_source, at_death::destroy, check::full<>>>(),
+      heap_blocks{.first_slab_blocks = 2});
   EXPECT_EQ(new_source::pieces, 0);
-  {
-    static_pool<counted, 8, at_death::destroy, lock_free<>> pool;
-    for (int i = 0; i < 5; ++i) ASSERT_NE(pool.create(i), nullptr);
-  }
-  EXPECT_EQ(counted::alive, 0);
 }
 
 // A tree whose parents destroy their children in the same pool.

@@ -102,42 +102,6 @@ TEST(StaticPool, HasNoInitialisationPass) {
   pool->~pool_type();
 }
 
-// Used by a constructor that runs before main, in this file and in another one.
-struct early {
-  point* p = points.create(1, 2);
-  early() { points.destroy(p); }
-};
-const early before_main;
-
-TEST(StaticPool, WasUsableBeforeMain) { EXPECT_GE(points.stats().allocations, 1u); }
-
-TEST(StaticPool, BorrowsFromALargerOne) {
-  static_pool<char[64], 4> large;
-  using next = exhaustion::next_larger<static_pool<char[64], 4>>;
-  static_pool<point, 2, next> small{next(large)};
-  std::vector<point*> all;
-  while (point* p = small.create(1, 2)) all.push_back(p);
-  EXPECT_EQ(all.size(), 6u);
-  for (point* p : all) small.destroy(p);
-  EXPECT_EQ(large.stats().blocks_in_use, 0u);
-}
-
-// ---- objects ----
-
-TEST(ObjectPool, CreatesAndDestroys) {
-  std::byte bytes[object_pool<counted>::storage_bytes(3)];
-  object_pool<counted> pool(bytes);
-  EXPECT_EQ(pool.capacity(), 3u);
-  counted* a = pool.create(1);
-  counted* b = pool.try_create(2);
-  EXPECT_EQ(a->value + b->value, 3);
-  EXPECT_EQ(counted::alive, 2);
-  pool.destroy(a);
-  pool.destroy(b);
-  pool.destroy(nullptr);
-  EXPECT_EQ(counted::alive, 0);
-}
-
 TEST(ObjectPool, AThrowingConstructorGivesTheBlockBack) {
   static_pool<counted, 1> pool;
   for (int i = 0; i < 3; ++i) EXPECT_THROW((void)pool.create(-1), std::invalid_argument);
@@ -187,36 +151,6 @@ TEST(ObjectPoolDeathTest, DestroyingTwiceIsSeenBeforeTheDestructorRuns) {
   destroys_only_what_is_in_use<>();
   destroys_only_what_is_in_use<lock_free<>>();
   destroys_only_what_is_in_use<std::mutex>();
-}
-
-/// Its destructor ends the process without a word.
-struct silent_end {
-  ~silent_end() { std::_Exit(1); }
-};
-TEST(ObjectPoolDeathTest, WhatIsNoObjectIsSeenBeforeItsDestructorRuns) {
-  alignas(silent_end) std::byte elsewhere[sizeof(silent_end)] = {};
-  auto* const foreign = reinterpret_cast<silent_end*>(elsewhere);
-  static_pool<silent_end, 2> alone;
-  EXPECT_DEATH(alone.destroy(foreign), "ashlar: destroy\\(0x.*not allocated here");
-  static_pool<silent_end, 2, lock_free<>> shared;
-  EXPECT_DEATH(shared.destroy(foreign), "not allocated here");
-  silent_end* const freed = shared.create();
-  shared.deallocate(freed);
-  EXPECT_DEATH(shared.destroy(freed), "ashlar: destroy\\(0x.*double free");
-  EXPECT_DEATH(shared.deallocate(freed), "ashlar: deallocate\\(0x.*double free");
-}
-
-TEST(ObjectPool, GrowsFromASource) {
-  using pool_type = object_pool<line_of_cache, support::new_source>;
-  pool_type pool(heap_blocks{.first_slab_blocks = 2});
-  std::vector<line_of_cache*> all;
-  for (int i = 0; i < 100; ++i) {
-    all.push_back(pool.create());
-    ASSERT_TRUE(is_aligned(all.back(), 64));
-  }
-  pool_type moved(std::move(pool));
-  for (line_of_cache* p : all) moved.destroy(p);
-  EXPECT_TRUE(moved.audit());
 }
 
 // ---- new (pool) T ----
@@ -278,6 +212,3 @@ TEST(PlacementNewDeathTest, AnObjectThatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-
-// For static_pool_early_test.cpp: a pool that another file's static constructor uses.
-constinit ashlar::static_pool<long, 4> pool_for_another_file;

@@ -1,5 +1,4 @@
 #include <tests/model/sets.hpp>
-#include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/pool_set.hpp>
@@ -136,41 +135,6 @@ TEST(PoolSet, ConstantRequestsAreServedByTheSameClasses) {
   EXPECT_EQ(set.stats().blocks_in_use(), 0u);
 }
 
-// The classic chunks never used a block for a request of exactly its size, never used one again,
-// and static blocks of 396 bytes put every second one at 4 modulo 8.
-TEST(PoolSet, ExactFitsAreUsedAndReusedAndEveryBlockIsAligned) {
-  static_pool_set<blocks<396, 7>, blocks<768, 5>, spill::never> set;
-  for (int round = 0; round < 3; ++round) {
-    std::vector<void*> all;
-    while (void* p = set.try_allocate(opaque(std::size_t{396}))) all.push_back(p);
-    EXPECT_EQ(all.size(), 7u);
-    for (void* p : all) EXPECT_TRUE(is_aligned(p, strict));
-    for (void* p : all) set.deallocate(p);
-  }
-  EXPECT_EQ(set.stats().classes[1].peak_in_use, 0u);
-}
-
-TEST(PoolSet, AnEmptyClassIsServedByLargerOnesOrNot) {
-  static_pool_set<blocks<16, 2, 16>, blocks<32, 1, 8>, blocks<64, 2, 16>> spilling;
-  std::vector<std::size_t> served;
-  std::vector<void*> all;
-  while (void* p = spilling.try_allocate(16, 16)) {
-    served.push_back(spilling.usable_size(p));
-    all.push_back(p);
-  }
-  EXPECT_EQ(served, (std::vector<std::size_t>{16, 16, 64, 64})) << "32 is not as aligned";
-  EXPECT_NE(spilling.try_allocate(16, 8), nullptr);
-  for (void* p : all) spilling.deallocate(p, 16, 16);
-  EXPECT_EQ(spilling.stats().blocks_in_use(), 1u);
-  EXPECT_TRUE(spilling.audit());
-
-  static_pool_set<blocks<16, 2>, blocks<64, 2>, spill::never> strict_set;
-  EXPECT_NE(strict_set.try_allocate(16), nullptr);
-  EXPECT_NE(strict_set.try_allocate(16), nullptr);
-  EXPECT_EQ(strict_set.try_allocate(16), nullptr);
-  EXPECT_NE(strict_set.try_allocate(17), nullptr);
-}
-
 TEST(PoolSet, OfOneClassIsAPool) {
   static_pool_set<blocks<16, 2>> set;
   void* const a = set.allocate(16);
@@ -206,34 +170,11 @@ struct from_source {
   set_type set{source_ref{&source}};
 };
 
-// ---- before main ----
+// ---- before main: it is constant-initialised ----
 
-constinit static_pool_set<blocks<16, 4>, blocks<64, 4>, std::mutex> early_set;
-struct early {
-  void* p = early_set.allocate(17);
-  early() { early_set.deallocate(p, 17); }
-};
-const early before_main;
-TEST(StaticPoolSet, WasUsableBeforeMain) { EXPECT_GE(early_set.stats().allocations(), 1u); }
+[[maybe_unused]] constinit static_pool_set<blocks<16, 4>, blocks<64, 4>, std::mutex> at_start;
 
 // ---- from a page source ----
-
-TEST(PoolSet, TakesOnePieceAndGivesItBack) {
-  test_source source;
-  {
-    pool_set<blocks<16, 100>, blocks<400, 50, 64>, source_ref> set(source_ref{&source});
-    using set_type = decltype(set);
-    ASSERT_EQ(source.pieces.size(), 1u);
-    EXPECT_EQ(source.pieces[0].size, set_type::piece_bytes);
-    EXPECT_EQ(source.pieces[0].alignment, set_type::piece_alignment);
-    EXPECT_GE(set_type::piece_alignment, 64u);
-    EXPECT_TRUE(set.has_memory());
-    while (set.try_allocate(1) != nullptr) {
-    }
-    EXPECT_EQ(source.pieces.size(), 1u);
-  }
-  EXPECT_TRUE(source.pieces.empty() && source.wrong == 0);
-}
 
 // 22 MB of pools neither fit a stack nor should be touched to be empty.
 TEST(PoolSet, ALargeOneIsNotWrittenBeforeItsUse) {
@@ -247,7 +188,7 @@ TEST(PoolSet, ALargeOneIsNotWrittenBeforeItsUse) {
   EXPECT_LE(written, 2 * 8 * word);
 }
 
-TEST(PoolSet, WithoutMemoryHasNoBlocks) {
+TEST(PoolSetDeathTest, WithoutMemoryHasNoBlocks) {
   test_source source;
   source.largest_allowed = 0;
   pool_set<blocks<16, 4>, blocks<64, 4>, source_ref> set(source_ref{&source});
@@ -256,6 +197,8 @@ TEST(PoolSet, WithoutMemoryHasNoBlocks) {
   EXPECT_EQ(set.allocate(1), nullptr);
   set.deallocate(nullptr);
   set.deallocate(nullptr, 1);
+  EXPECT_DEATH(set.deallocate(opaque(static_cast<void*>(&set))), "not allocated here");
+  EXPECT_DEATH((void)set.allocate(1, opaque(std::size_t{3})), "argument");
   EXPECT_FALSE(set.owns(&set));
   EXPECT_EQ(set.usable_size(&set), 0u);
   EXPECT_EQ(set.stats().capacity_bytes(), 0u);
@@ -294,31 +237,11 @@ TEST(PoolSet, MovesAndSwaps) {
 // ---- exhaustion ----
 
 TEST(PoolSetExhaustion, ThrowsForWhatNoClassCanServe) {
-  static_pool_set<blocks<16, 1>, blocks<32, 1>, exhaustion::throw_bad_alloc, std::mutex> set;
-  void* const a = set.allocate(16);
-  EXPECT_NE(set.allocate(16), nullptr);
-  EXPECT_THROW((void)set.allocate(16), std::bad_alloc);
-  EXPECT_THROW((void)set.allocate(33), std::bad_alloc);
-  EXPECT_THROW((void)set.allocate(SIZE_MAX), std::bad_alloc);
-  EXPECT_THROW((void)set.allocate(1, 4096), std::bad_alloc);
-  EXPECT_EQ(set.try_allocate(16), nullptr);
-  set.deallocate(a, 16);
-  EXPECT_EQ(set.allocate(16), a);
-}
-
-using handled_set = static_pool_set<blocks<16, 1>, std::mutex, exhaustion::handler_and_retry<>>;
-handled_set* handled = nullptr;
-void* spare = nullptr;
-TEST(PoolSetExhaustion, AHandlerMayFreeIntoTheSetAndTheCallSucceeds) {
-  handled_set set;
-  handled = &set;
-  void* const first = spare = set.allocate(16);
-  std::set_new_handler([] {
-    handled->deallocate(std::exchange(spare, nullptr), 16);
-    std::set_new_handler(nullptr);
-  });
-  EXPECT_EQ(set.allocate(10), first);
-  EXPECT_EQ(set.allocate(10), nullptr) << "no handler any more";
+  static_pool_set<blocks<16, 1>, blocks<32, 1>, exhaustion::throw_bad_alloc> set;
+  for (const auto& [size, alignment] : {std::pair{std::size_t{33}, strict},
+                                        {SIZE_MAX, strict},
+                                        {std::size_t{1}, std::size_t{4096}}})
+    EXPECT_THROW((void)set.allocate(size, alignment), std::bad_alloc) << size;
 }
 
 TEST(PoolSetExhaustionDeathTest, UpstreamGetsTheRequestItselfAndGetsItBack) {
@@ -327,19 +250,13 @@ TEST(PoolSetExhaustionDeathTest, UpstreamGetsTheRequestItselfAndGetsItBack) {
   static_pool_set<blocks<16, 1>, blocks<64, 1>, up> set{up(source)};
   struct loan {
     std::size_t size, alignment;
-    void* p;
+    void* p = nullptr;
   };
-  std::vector<loan> all;
-  for (loan l : {loan{16, 8, nullptr},
-                 {10, 16, nullptr},
-                 {0, 1, nullptr},
-                 {5, 4, nullptr},
-                 {5000, 16, nullptr},
-                 {5, 256, nullptr}}) {
+  loan all[] = {{16, 8}, {10, 16}, {0, 1}, {5, 4}, {5000, 16}, {5, 256}};
+  for (loan& l : all) {
     l.p = set.allocate(l.size, l.alignment);
     ASSERT_NE(l.p, nullptr);
     EXPECT_TRUE(is_aligned(l.p, l.alignment));
-    all.push_back(l);
   }
   EXPECT_EQ(source.pieces.size(), 4u);
   EXPECT_TRUE(set.owns(all[1].p));
@@ -367,17 +284,6 @@ TEST(PoolSetExhaustion, ASourceThatKnowsItsSizesGetsLoansBackByAddress) {
   set.deallocate(lent);
   set.deallocate(own);
   EXPECT_TRUE(source.pieces.empty() && source.wrong == 0);
-}
-
-TEST(PoolSetExhaustion, ASetBorrowsFromAnotherSet) {
-  static_pool_set<blocks<64, 2>, blocks<256, 2>> large;
-  using up = exhaustion::upstream<decltype(large)>;
-  static_pool_set<blocks<16, 2>, up> small{up(large)};
-  std::vector<void*> all;
-  while (void* p = small.allocate(16)) all.push_back(p);
-  EXPECT_EQ(all.size(), 6u);
-  for (void* p : all) small.deallocate(p);
-  EXPECT_EQ(large.stats().blocks_in_use() + small.stats().blocks_in_use(), 0u);
 }
 
 TEST(PoolSetExhaustionDeathTest, StopNamesTheSetAndTheSize) {
@@ -440,15 +346,6 @@ TEST(CheckedSetDeathTest, WithoutSpillTheClassMustBeTheRequests) {
   set.deallocate(p, 17);
 }
 
-TEST(CheckedSetDeathTest, ASetWithoutMemoryGaveNoBlock) {
-  test_source source;
-  source.largest_allowed = 0;
-  pool_set<blocks<16, 4>, source_ref> set(source_ref{&source});
-  int outside = 0;
-  EXPECT_DEATH(set.deallocate(opaque(&outside)), "not allocated here");
-  EXPECT_DEATH((void)set.allocate(1, opaque(std::size_t{3})), "argument");
-}
-
 TEST(PoolSet, AuditLooksAtEveryClass) {
   using set_type = static_pool_set<blocks<16, 2>, blocks<64, 2>, check::none>;
   for (const std::size_t size : {16u, 64u}) {
@@ -476,44 +373,6 @@ TEST(PoolSet, FiguresAreSumsOverTheClasses) {
   EXPECT_EQ(figures.allocations(), 2u);
   EXPECT_EQ(figures.frees(), 1u);
   set.deallocate(b, 64);
-}
-
-template <class Set>
-void leak_two_blocks() {
-  Set set;
-  ASSERT_NE(set.allocate(16), nullptr);
-  ASSERT_NE(set.allocate(17), nullptr);
-}
-TEST(PoolSetAtDeathDeathTest, BlocksInUseAreIgnoredReportedOrAFault) {
-  leak_two_blocks<static_pool_set<blocks<16, 2>, blocks<64, 2>>>();
-  testing::internal::CaptureStderr();
-  leak_two_blocks<
-      static_pool_set<blocks<16, 2>, blocks<64, 2>, at_death::report, named<"leaky">>>();
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("blocks in use, pool 'leaky', block size 16, blocks 1\n"), said.npos) << said;
-  EXPECT_NE(said.find("blocks in use, pool 'leaky', block size 64, blocks 1\n"), said.npos) << said;
-  using stopping = static_pool_set<blocks<16, 2>, blocks<64, 2>, at_death::stop>;
-  EXPECT_DEATH(leak_two_blocks<stopping>(), "blocks in use");
-}
-
-// ---- threads ----
-
-template <class Setup>
-class SharedSet : public testing::Test {};
-using shared =
-    support::types<testing::Types<inside<std::mutex>, inside<spin_lock, check::full<3>>,
-                                  inside<lock_free<>>, from_source<lock_free<>, check::none>>,
-                   testing::Types<inside<spin_lock, spill::never>>>;
-TYPED_TEST_SUITE(SharedSet, shared);
-
-TYPED_TEST(SharedSet, ThreadsNeverShareABlock) {
-  TypeParam setup;
-  auto& set = setup.set;
-  support::share_blocks(
-      {}, [&](std::size_t size) { return set.try_allocate(size, 8); },
-      [&](void* p, std::size_t size) { set.deallocate(p, size, 8); });
-  EXPECT_TRUE(set.audit());
-  EXPECT_EQ(set.stats().blocks_in_use(), 0u);
 }
 
 }  // namespace

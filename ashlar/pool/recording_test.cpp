@@ -145,18 +145,6 @@ TEST_F(PoolRecording, ObjectsAreToldLikeBlocks) {
   expect(3, told::what::freed, &pool, "-", object);
 }
 
-TEST_F(PoolRecording, AGrowingPoolTellsBlocksOfAllItsSlabs) {
-  fixed_pool<support::new_source, to_heard> pool({24, 8}, heap_blocks{.first_slab_blocks = 2});
-  std::vector<void*> held;
-  for (int i = 0; i < 20; ++i) held.push_back(pool.allocate());
-  for (void* p : held) pool.deallocate(p);
-  ASSERT_EQ(heard.all.size(), 40u);
-  for (std::size_t i = 0; i < 20; ++i) {
-    expect(i, told::what::allocated, &pool, "-", held[i], 24, 8);
-    expect(20 + i, told::what::freed, &pool, "-", held[i]);
-  }
-}
-
 TEST_F(PoolRecording, ASetTellsWhatWasAskedForAndNotItsClass) {
   static_pool_set<blocks<32, 1>, blocks<64, 1>, spill::take_larger, to_heard, named<"set">> set;
   void* const a = set.allocate(20, 4);

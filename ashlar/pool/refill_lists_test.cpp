@@ -1,6 +1,6 @@
 // Tests of pool/refill_lists.hpp.
 // Needs POSIX.
-#include <tests/support/shared_blocks.hpp>
+#include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/refill_lists.hpp>
@@ -8,44 +8,17 @@
 namespace {
 
 using namespace ashlar;
-
-/// A source with a budget that knows what it gave, and is thread-safe.
-struct ledger {
-  std::mutex mutex;
-  std::size_t budget = SIZE_MAX;
-  std::size_t given = 0, pieces = 0;
-  std::vector<std::size_t> sizes;
-};
-struct ledger_source {
-  ledger* book;
-  void* allocate(std::size_t size, std::size_t alignment) noexcept {
-    const std::lock_guard guard(book->mutex);
-    if (size > book->budget - book->given || size > SIZE_MAX / 2) return nullptr;
-    void* const p = std::aligned_alloc(std::max(alignment, sizeof(void*)),
-                                       align_up(size, std::max(alignment, sizeof(void*))));
-    if (p == nullptr) return nullptr;
-    book->given += size;
-    ++book->pieces;
-    book->sizes.push_back(size);
-    return p;
-  }
-  void deallocate(void* p, std::size_t size, std::size_t) noexcept {
-    const std::lock_guard guard(book->mutex);
-    book->given -= size;
-    --book->pieces;
-    std::free(p);
-  }
-};
+using namespace support;
 
 constexpr std::size_t head = align_up(2 * sizeof(void*), alignof(std::max_align_t));  // of a chunk
-constexpr std::size_t wide = refill_lists<ledger_source>::widest_alignment;
+constexpr std::size_t wide = refill_lists<test_source_ref>::widest_alignment;
 
-using lists = refill_lists<ledger_source>;
+using lists = refill_lists<test_source_ref>;
 
 class RefillLists : public testing::Test {
  protected:
-  ledger book_;
-  lists pool_{ledger_source{&book_}};
+  test_source book_;
+  lists pool_{test_source_ref{&book_}};
 };
 
 TEST_F(RefillLists, rounds_up_to_the_list_that_fits) {
@@ -55,7 +28,8 @@ TEST_F(RefillLists, rounds_up_to_the_list_that_fits) {
   static_assert(lists::list_bytes(24, 16) == (wide >= 16 ? 32 : 0));
   static_assert(lists::list_bytes(129, 1) == 0 && lists::list_bytes(SIZE_MAX, 1) == 0);
   static_assert(lists::list_bytes(8, 32) == 0, "aligned to more: the source's");
-  static_assert(refill_lists<ledger_source, 24>::list_bytes(20, 16) == 0, "32 is above the bound");
+  static_assert(refill_lists<test_source_ref, 24>::list_bytes(20, 16) == 0,
+                "32 is above the bound");
   auto* const a = static_cast<std::byte*>(pool_.try_allocate(17, 1));
   auto* const b = static_cast<std::byte*>(pool_.try_allocate(24, 8));
   EXPECT_EQ(b - a, 24) << "the same list";
@@ -71,7 +45,7 @@ TEST_F(RefillLists, a_refill_makes_fifty_blocks_in_the_order_of_their_addresses)
     EXPECT_EQ(p - before, 64) << i;
     before = p;
   }
-  EXPECT_EQ(book_.pieces, 1u) << "the first chunk holds two refills";
+  EXPECT_EQ(book_.pieces.size(), 1u) << "the first chunk holds two refills";
   EXPECT_TRUE(pool_.audit());
   pool_.deallocate(before, 64);
   EXPECT_EQ(pool_.try_allocate(60), before) << "freed last, used first";
@@ -79,22 +53,15 @@ TEST_F(RefillLists, a_refill_makes_fifty_blocks_in_the_order_of_their_addresses)
 
 TEST_F(RefillLists, chunks_grow_so_that_they_are_few) {
   for (int i = 0; i < 1'000'000; ++i) (void)pool_.try_allocate(16);
-  EXPECT_LE(book_.pieces, 30u);
-  EXPECT_LE(book_.given, 16'000'000 * 3 / 2 + 16 * 100 + book_.pieces * 64);
-  EXPECT_EQ(pool_.stats().chunk_count, book_.pieces);
+  EXPECT_LE(book_.pieces.size(), 30u);
+  EXPECT_LE(book_.bytes, 16'000'000 * 3 / 2 + 16 * 100 + book_.pieces.size() * 64);
+  EXPECT_EQ(pool_.stats().chunk_count, book_.pieces.size());
 }
 
-struct populating_ledger : ledger_source {
-  std::vector<std::pair<std::byte*, std::size_t>>* ranges;
-  void populate(void* p, std::size_t size) noexcept {
-    ranges->emplace_back(static_cast<std::byte*>(p), size);
-  }
-};
-
 TEST_F(RefillLists, memory_is_populated_ahead_in_proportion_to_what_was_used) {
-  ledger book;
+  test_source book;
   std::vector<std::pair<std::byte*, std::size_t>> ranges;
-  refill_lists<populating_ledger> pool(populating_ledger{{&book}, &ranges});
+  refill_lists<populating_source_ref> pool({{&book}, &ranges});
   std::size_t used = 0;
   std::size_t covered = 0;  // blocks whose memory was populated before they were handed out
   const auto is_populated = [&ranges](const std::byte* p) {
@@ -117,30 +84,30 @@ TEST_F(RefillLists, memory_is_populated_ahead_in_proportion_to_what_was_used) {
 }
 
 TEST_F(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
-  ledger book;
+  test_source book;
   {
-    lists pool(ledger_source{&book});
+    lists pool(test_source_ref{&book});
     void* const large = pool.try_allocate(129, 8);
-    EXPECT_EQ(book.given, 129u);
+    EXPECT_EQ(book.bytes, 129u);
     void* const aligned = pool.try_allocate(8, 64);
     EXPECT_TRUE(is_aligned(aligned, 64));
     EXPECT_FALSE(pool.owns(large));
     EXPECT_EQ(pool.stats().chunk_count, 0u);
     pool.deallocate(large, 129, 8);
     pool.deallocate(aligned, 8, 64);
-    EXPECT_EQ(book.given, 0u);
+    EXPECT_EQ(book.bytes, 0u);
     EXPECT_EQ(pool.try_allocate(SIZE_MAX, 1), nullptr);
     EXPECT_EQ(pool.try_allocate(SIZE_MAX - 100, 64), nullptr);
     (void)pool.try_allocate(8);
   }
-  EXPECT_EQ(book.pieces, 0u) << "chunks are back";
+  EXPECT_EQ(book.pieces.size(), 0u) << "chunks are back";
 }
 
 // ---- what is left over ----
 
 TEST_F(RefillLists, the_rest_of_a_chunk_is_filed_completely) {
   // Sizes that leave something of every chunk; in the end every byte of all chunks was a block.
-  book_.budget = 5000;
+  book_.bytes_allowed = 5000;
   std::size_t got = 0;
   std::vector<std::pair<void*, std::size_t>> blocks;
   for (std::size_t size = 128; size >= 8; size -= 8) {
@@ -197,28 +164,14 @@ TEST_F(RefillLists, out_of_memory_searches_every_larger_list_to_the_last) {
 }
 
 TEST_F(RefillLists, a_source_that_has_less_gives_a_smaller_chunk) {
-  book_.budget = 500;
+  book_.bytes_allowed = 500;
   EXPECT_NE(pool_.try_allocate(64), nullptr);
   EXPECT_EQ(pool_.stats().chunk_count, 1u);
   EXPECT_GE(pool_.stats().chunk_bytes, 200u) << "at least half of what there was";
   EXPECT_TRUE(pool_.audit());
 }
 
-// ---- threads (a random program: AnySet, in pool_set_test.cpp) ----
-
-TEST_F(RefillLists, many_threads_with_a_lock) {
-  ledger book;
-  {
-    refill_lists<ledger_source, 128, 8, spin_lock> pool(ledger_source{&book});
-    support::share_blocks(
-        {.threads = 4, .held_most = 100, .size_most = 140},
-        [&](std::size_t size) { return pool.try_allocate(size); },
-        [&](void* p, std::size_t size) { pool.deallocate(p, size); });
-    EXPECT_TRUE(pool.audit());
-    EXPECT_EQ(pool.stats().bytes_in_use, 0u);
-  }
-  EXPECT_EQ(book.given, 0u);
-}
+// ---- locks (random programs, also of threads that share one: tests/model/sets.hpp) ----
 
 /// Knows when nobody waits for it, as os::mutex does in a process of one thread.
 struct counted_lock {
@@ -230,8 +183,8 @@ struct counted_lock {
 };
 
 TEST_F(RefillLists, a_miss_takes_the_lock_and_among_threads_every_call_does) {
-  ledger book;
-  refill_lists<ledger_source, 128, 8, counted_lock> pool(ledger_source{&book});
+  test_source book;
+  refill_lists<test_source_ref, 128, 8, counted_lock> pool(test_source_ref{&book});
   pool.deallocate(pool.try_allocate(8), 8);
   EXPECT_EQ(counted_lock::times, 1) << "the refill";
   pool.deallocate(pool.allocate(8), 8);
@@ -245,33 +198,10 @@ TEST_F(RefillLists, a_miss_takes_the_lock_and_among_threads_every_call_does) {
 
 // ---- exhaustion and misuse ----
 
-TEST_F(RefillLists, exhaustion_is_the_policys) {
-  ledger book;
-  book.budget = 0;
-  refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> throwing(ledger_source{&book});
-  EXPECT_THROW((void)throwing.allocate(8), std::bad_alloc);
-  book.budget = 1'000;
-  EXPECT_TRUE(throwing.owns(throwing.allocate(8))) << "who has memory asks no policy";
-  book.budget = book.given;
-  EXPECT_THROW((void)throwing.allocate(1000), std::bad_alloc);
-  lists null(ledger_source{&book});
-  static_assert(noexcept(null.allocate(8)));
-  EXPECT_EQ(null.allocate(8), nullptr);
-  refill_lists<ledger_source, 128, 8,
-               exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>, spin_lock>
-      asking(ledger_source{&book});
-  static ledger* short_book = nullptr;
-  short_book = &book;
-  asking.exhaustion_policy_object().source.handler = [] { short_book->budget = 10'000; };
-  EXPECT_NE(asking.allocate(8), nullptr) << "the handler runs without the lock, then a retry";
-}
-
 using abandoned = refill_lists<buffer_source, 128, 8, at_death::abandon>;
 static_assert(std::is_trivially_destructible_v<abandoned>);
 static_assert(!std::is_trivially_destructible_v<lists>);
 [[maybe_unused]] constinit abandoned serves_to_the_end{buffer_source{nullptr, 0}};
-
-using leak_checked = refill_lists<ledger_source, 8, 8, at_death::stop>;
 
 TEST_F(RefillLists, audit_finds_a_broken_link_and_a_circle) {
   void* const a = pool_.try_allocate(32);
@@ -302,8 +232,8 @@ TEST_F(RefillLists, audit_finds_a_broken_link_and_a_circle) {
 }
 
 TEST(RefillListsDeathTest, misuse_is_reported) {
-  ledger book;
-  refill_lists<ledger_source, 128, 8, named<"small ones">> pool(ledger_source{&book});
+  test_source book;
+  refill_lists<test_source_ref, 128, 8, named<"small ones">> pool(test_source_ref{&book});
   alignas(16) std::byte elsewhere[32];
   EXPECT_DEATH(pool.deallocate(elsewhere, 32), "not allocated here.*small ones");
   auto* const a = static_cast<std::byte*>(pool.try_allocate(32));
@@ -317,16 +247,7 @@ TEST(RefillListsDeathTest, misuse_is_reported) {
   EXPECT_DEATH(pool.deallocate(a, 32), "double free") << "nothing is in use";
   EXPECT_DEATH((void)pool.try_allocate(8, 3), "argument");
   EXPECT_DEATH((void)pool.try_allocate(8, 0), "argument");
-  EXPECT_DEATH(
-      {
-        leak_checked leaking(ledger_source{&book});
-        (void)leaking.try_allocate(8, 8);
-      },
-      "ended with blocks in use");
-  {
-    leak_checked whole(ledger_source{&book});
-    whole.deallocate(whole.try_allocate(8, 8), 8, 8);
-  }
+
   pool.deallocate(nullptr, 32);
 }
 

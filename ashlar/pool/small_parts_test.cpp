@@ -2,18 +2,20 @@
 #include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
+#include <ashlar/arena/static_arena.hpp>
 #include <ashlar/pool/packed_pool.hpp>
 #include <ashlar/pool/pool_map.hpp>
 #include <ashlar/pool/pool_set.hpp>
+#include <ashlar/pool/refill_lists.hpp>
 #include <ashlar/pool/static_pool.hpp>
+#include <ashlar/pool/static_run_pool.hpp>
 
 namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using ashlar::block_layout;
-using ashlar::packed_pool;
 using namespace support;
+using ashlar_test::checked_source;
 
 // ---- pool_map -----------------------------------------------------------------------------------
 
@@ -194,35 +196,118 @@ TEST(PackedPoolDeathTest, misuse_is_reported) {
   EXPECT_DEATH(packed_pool<>(block_layout{8, 3}, storage), "argument");
 }
 
-// ---- fixed_pool_exhaustion ----------------------------------------------------------------------
-// What each exhaustion policy does when a fixed pool is empty.
+// ---- exhaustion, and the end --------------------------------------------------------------------
+// What each policy does when a component is empty, or ends with blocks in use: pools, and arenas.
 
-TEST(PoolExhaustion, ThrowLeavesTheMutexFree) {
-  std::byte storage[128];
-  fixed_pool<exhaustion::throw_bad_alloc, std::mutex> pool({32, 8}, storage);
+struct of_fixed_pool {
+  template <class... Policies>
+  struct with {
+    static_pool<char[16], 2, Policies...> it;
+    void* allocate() { return it.allocate(); }
+    void deallocate(void* p) { it.deallocate(p); }
+  };
+};
+struct of_pool_set {
+  template <class... Policies>
+  struct with {
+    static_pool_set<blocks<16, 2>, Policies...> it;
+    void* allocate() { return it.allocate(16); }
+    void deallocate(void* p) { it.deallocate(p, 16); }
+  };
+};
+struct of_run_pool {
+  template <class... Policies>
+  struct with {
+    static_run_pool<char[16], 2, Policies...> it;
+    void* allocate() { return it.allocate(); }
+    void deallocate(void* p) { it.deallocate(p); }
+  };
+};
+struct of_refill_lists {
+  template <class... Policies>
+  struct with {
+    checked_source source{100};
+    refill_lists<test_source_ref, 128, 8, Policies...> it{test_source_ref{&source}};
+    void* allocate() { return it.allocate(16); }
+    void deallocate(void* p) { it.deallocate(p, 16); }
+  };
+};
+
+struct of_arena {
+  template <class... Policies>
+  struct with {
+    static_arena<32, Policies...> it;
+    void* allocate() { return it.allocate(16); }
+    void deallocate(void* p) { it.deallocate(p, 16); }
+  };
+};
+
+template <class Kind>
+class EmptyComponent : public testing::Test {};
+using kinds = testing::Types<of_fixed_pool, of_pool_set, of_run_pool, of_refill_lists, of_arena>;
+TYPED_TEST_SUITE(EmptyComponent, kinds);
+
+TYPED_TEST(EmptyComponent, ThrowsAndLeavesItsMutexFree) {
+  typename TypeParam::template with<exhaustion::throw_bad_alloc, std::mutex> component;
   std::vector<void*> blocks;
-  EXPECT_THROW(for (;;) blocks.push_back(pool.allocate()), std::bad_alloc);
-  pool.deallocate(blocks.back());
-  EXPECT_EQ(pool.allocate(), blocks.back());
+  EXPECT_THROW(for (;;) blocks.push_back(component.allocate()), std::bad_alloc);
+  component.deallocate(blocks.back());
+  EXPECT_EQ(component.allocate(), blocks.back());
+  for (void* p : blocks) component.deallocate(p);
 }
 
 // The classic pool called its handler once, under a mutex that is not recursive: a handler that
 // freed a block waited for ever, and one that did not led to a write through null.
-fixed_pool<exhaustion::handler_and_retry<>, std::mutex>* handled_pool = nullptr;
-void* spare_block = nullptr;
-
-TEST(PoolExhaustion, AHandlerMayFreeIntoThePoolAndTheCallSucceeds) {
-  std::byte storage[128];
-  fixed_pool<exhaustion::handler_and_retry<>, std::mutex> pool({32, 8}, storage);
-  handled_pool = &pool;
-  while (void* p = pool.try_allocate()) spare_block = p;
-  void* const spare = spare_block;
+TYPED_TEST(EmptyComponent, AsksAHandlerThatMayFreeABlock) {
+  using component_type =
+      typename TypeParam::template with<exhaustion::handler_and_retry<>, std::mutex>;
+  static component_type* asking = nullptr;
+  static std::vector<void*> blocks;
+  component_type component;
+  asking = &component;
+  while (void* p = component.allocate()) blocks.push_back(p);
+  void* const last = blocks.back();
   std::set_new_handler([] {
-    handled_pool->deallocate(std::exchange(spare_block, nullptr));
+    asking->deallocate(blocks.back());
     std::set_new_handler(nullptr);
   });
-  EXPECT_EQ(pool.allocate(), spare);
-  EXPECT_EQ(pool.allocate(), nullptr) << "no handler any more: null, not a write through it";
+  EXPECT_EQ(component.allocate(), last);
+  EXPECT_EQ(component.allocate(), nullptr) << "no handler any more: null, not a write through it";
+  for (void* p : blocks) component.deallocate(p);
+  blocks.clear();
+}
+
+template <class Kind>
+class EndOfAComponent : public testing::Test {};
+using kinds_with_ends = testing::Types<of_fixed_pool, of_pool_set, of_refill_lists, of_arena>;
+TYPED_TEST_SUITE(EndOfAComponent, kinds_with_ends);
+
+TYPED_TEST(EndOfAComponent, WithBlocksInUseIsIgnoredReportedOrAFault) {
+  const auto end_with = []<class Policy>(std::size_t blocks, Policy) {
+    testing::internal::CaptureStderr();
+    {
+      typename TypeParam::template with<Policy, named<"leaky">> component;
+      component.deallocate(component.allocate());
+      for (; blocks != 0; --blocks) static_cast<void>(component.allocate());
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(end_with(2, at_death::ignore()), "");
+  EXPECT_EQ(end_with(0, at_death::report()) + end_with(0, at_death::stop()), "");
+  EXPECT_NE(end_with(2, at_death::report()).find("blocks in use, pool 'leaky'"), std::string::npos);
+  const auto stop = [] {
+    typename TypeParam::template with<at_death::stop, named<"leaky">> component;
+    static_cast<void>(component.allocate());
+  };
+  EXPECT_DEATH(stop(), "blocks in use.*leaky");
+}
+
+TYPED_TEST(EmptyComponent, StopsWithItsName) {
+  const auto take_all = [] {
+    typename TypeParam::template with<exhaustion::stop, named<"radio frames">> component;
+    for (;;) (void)component.allocate();
+  };
+  EXPECT_DEATH(take_all(), "out of memory.*radio frames");
 }
 
 TEST(PoolExhaustion, NextLargerLendsAndGetsItsBlocksBack) {
@@ -264,11 +349,6 @@ TEST(PoolExhaustion, UpstreamLendsOneBlockAtATime) {
   for (void* p : blocks) EXPECT_TRUE(is_aligned(p, 32));
   for (void* p : blocks) pool.deallocate(p);
   EXPECT_EQ(source.pieces.size(), 0u);
-}
-
-TEST(PoolExhaustionDeathTest, StopNamesThePool) {
-  fixed_pool<exhaustion::stop, named<"radio frames">> pool({16, 8}, std::span<std::byte>());
-  EXPECT_DEATH((void)pool.allocate(), "out of memory.*radio frames");
 }
 
 }  // namespace

@@ -110,15 +110,6 @@ TEST(StaticRunPool, objects_and_arrays) {
   wides.deallocate(one);
 }
 
-TEST(StaticRunPool, exhaustion_is_the_policys) {
-  EXPECT_THROW((void)ints.allocate(101), std::bad_alloc);
-  EXPECT_THROW((void)ints.allocate(SIZE_MAX), std::bad_alloc);
-  void* const all = ints.allocate(100);
-  EXPECT_THROW((void)ints.allocate(), std::bad_alloc);
-  EXPECT_EQ(ints.try_allocate(), nullptr);
-  ints.deallocate(all);
-}
-
 TEST(StaticRunPool, threads_with_a_lock) {
   support::share_blocks(
       {.size_most = 5 * sizeof(int)},

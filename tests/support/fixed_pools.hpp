@@ -13,6 +13,14 @@ namespace support {
 using ashlar_test::test_source;
 using ashlar_test::test_source_ref;
 
+/// Notes what it is told to put into memory ahead of its use.
+struct populating_source_ref : test_source_ref {
+  std::vector<std::pair<std::byte*, std::size_t>>* ranges;
+  void populate(void* p, std::size_t size) noexcept {
+    ranges->emplace_back(static_cast<std::byte*>(p), size);
+  }
+};
+
 /// For pools whose source is a type.
 struct new_source {
   static inline int pieces = 0;
