@@ -48,7 +48,6 @@ TEST_F(PageHeap, AClosedPageLiesBehindEachSlabBehindSoManyAsAreAllowed) {
   EXPECT_NE(m_.new_large(3 * (own + 1), 1), nullptr);
   m_.drop_all();
   m_.heap().supply().purge_all();
-  m_.audit();
 }
 
 TEST_F(PageHeap, ASealedHeapClosesNoPageAndOpensThoseThatAre) {
@@ -63,7 +62,6 @@ TEST_F(PageHeap, ASealedHeapClosesNoPageAndOpensThoseThatAre) {
   m_.drop(closed);
   EXPECT_EQ(space_.calls(), calls + 1);
   space_.seal(false);
-  m_.audit();
 }
 
 // Where RLIMIT_DATA is used up, as by the slab's own pages.
@@ -82,7 +80,6 @@ TEST_F(PageHeap, ASlabIsFreeThoughItsClosedPageIsNotOpened) {
   ASSERT_NE(again, nullptr) << "the pages are lost";
   EXPECT_EQ(m_.heap().address_of(*again), begin);
   EXPECT_FALSE(is_accessible(begin + own * page_size));
-  m_.audit();
 }
 
 TEST_F(PageHeap, PagesThatTheSystemDoesNotCloseAreCountedAndUsedByNobody) {
@@ -99,14 +96,22 @@ TEST_F(PageHeap, PagesThatTheSystemDoesNotCloseAreCountedAndUsedByNobody) {
   EXPECT_EQ(m_.heap().class_anywhere(behind), 0u);
   m_.audit();
   m_.drop_all();
-  m_.audit();
 }
 
 // ---- freed large blocks -------------------------------------------------------------------------
 
-/// A heap with a large block at its end, which stays. So no other one is the last.
-struct closing_heap : modelled {
-  closing_heap(sealable<test_space>& space, closing which) : modelled(space) { close_freed(which); }
+/// A heap with a large block at its end, which stays. So no other one is the last. At the end of a
+/// test it is audited, also when all has been freed.
+struct own_space {
+  sealable<test_space> space;
+};
+struct closing_heap : own_space, modelled {
+  explicit closing_heap(closing which) : modelled(space) { close_freed(which); }
+  ~closing_heap() {
+    audit();
+    drop_all();
+    audit();
+  }
   /// Returns: large blocks of `pages` pages, of which the last is not the heap's last.
   std::vector<run*> blocks(std::size_t count, std::size_t pages) {
     std::vector<run*> made;
@@ -125,9 +130,8 @@ bool is_closed(const char* begin, std::size_t pages) {
   return !is_accessible(begin) && !is_accessible(begin + pages * page_size - 1);
 }
 
-TEST_F(PageHeap, FreedLargeBlocksAreClosedUntilTheirAddressesAreNeeded) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::always);
+TEST(ClosedPages, FreedLargeBlocksAreClosedUntilTheirAddressesAreNeeded) {
+  closing_heap m(closing::always);
   const std::vector<run*> made = m.blocks(4, 50);
   const std::uint64_t committed = m.heap().stats().committed_bytes;
   char* const second = m.drop_at(made[1]);
@@ -150,9 +154,8 @@ TEST_F(PageHeap, FreedLargeBlocksAreClosedUntilTheirAddressesAreNeeded) {
   EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
 }
 
-TEST_F(PageHeap, ASlabAndAGrowingBlockGetPagesThatWereClosed) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::always);
+TEST(ClosedPages, ASlabAndAGrowingBlockGetPagesThatWereClosed) {
+  closing_heap m(closing::always);
   const std::vector<run*> made = m.blocks(3, standard_classes.shapes[5].pages);
   char* const begin = m.drop_at(made[1]);
   m.drop(m.blocks(2, (std::size_t{64} << 20) / page_size)[0]);
@@ -165,12 +168,10 @@ TEST_F(PageHeap, ASlabAndAGrowingBlockGetPagesThatWereClosed) {
   m.resize(others[0], 150);
   EXPECT_EQ(others[0]->pages, 150u) << "it did not grow into closed pages";
   EXPECT_TRUE(is_closed(m.heap().address_of(*others[0]) + 150 * page_size, 50));
-  m.audit();
 }
 
-TEST_F(PageHeap, WhatABlockLosesOrLeavesIsClosed) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::always);
+TEST(ClosedPages, WhatABlockLosesOrLeavesIsClosed) {
+  closing_heap m(closing::always);
   const std::vector<run*> made = m.blocks(2, 300);
   char* const begin = m.heap().address_of(*made[0]);
   m.resize(made[0], 100);
@@ -183,13 +184,11 @@ TEST_F(PageHeap, WhatABlockLosesOrLeavesIsClosed) {
   char* const second = m.heap().address_of(*made[1]);
   m.copy(made[1], 700);
   EXPECT_TRUE(is_closed(second, 300));
-  m.audit();
 }
 
-TEST_F(PageHeap, ByDefaultABlockIsClosedIfNoneAsLargeWasFreedBeforeItWasMade) {
+TEST(ClosedPages, ByDefaultABlockIsClosedIfNoneAsLargeWasFreedBeforeItWasMade) {
   if (page_size > 4096) GTEST_SKIP() << "9 MiB are too few pages for these blocks";
-  sealable<test_space> space;
-  closing_heap m(space, closing::first);
+  closing_heap m(closing::first);
   const std::vector<run*> made = m.blocks(3, 50);
   EXPECT_TRUE(is_closed(m.drop_at(made[1]), 50));
   EXPECT_TRUE(is_closed(m.drop_at(made[0]), 50)) << "it was made before";
@@ -200,43 +199,34 @@ TEST_F(PageHeap, ByDefaultABlockIsClosedIfNoneAsLargeWasFreedBeforeItWasMade) {
   EXPECT_TRUE(is_closed(m.drop_at(larger[1]), 60));
   EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 60)[0])));
   EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 2305)[0]))) << "too many pages to get again";
-  m.audit();
-  m.drop_all();
-  m.audit();
 }
 
-TEST_F(PageHeap, ByDefaultFewPagesAreClosed) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::first);
+TEST(ClosedPages, ByDefaultFewPagesAreClosed) {
+  closing_heap m(closing::first);
   const std::vector<run*> made = m.blocks(60, 50);
   int closed = 0;
   for (std::size_t i = 0; i < 59; ++i) closed += is_accessible(m.drop_at(made[i])) ? 0 : 1;
   EXPECT_EQ(closed, static_cast<int>((std::size_t{9} << 20 >> page_shift) / 50));
   // A block that has a class where it is not asked to be zero.
   EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 32)[0])));
-  m.audit();
-  m.drop_all();
-  m.audit();
 }
 
-TEST_F(PageHeap, ABlockThatGetsNoClosedPageForWantOfARecordIsAsLongAsAsked) {
+TEST(ClosedPages, ABlockThatGetsNoClosedPageForWantOfARecordIsAsLongAsAsked) {
   std::size_t made = 0;
   for (int before = 0; before < 127; ++before) {
-    sealable<test_space> space;
-    closing_heap m(space, closing::first);
+    closing_heap m(closing::first);
     m.drop(m.new_large(1200, 1));
     for (int i = 0; i < before; ++i) ASSERT_NE(m.new_large(1, 4), nullptr);
-    space.refuse_memory(true);
+    m.space.refuse_memory(true);
     while (m.new_large(1, 1) != nullptr) ++made;  // the model looks at the length
-    space.refuse_memory(false);
+    m.space.refuse_memory(false);
     m.audit();
   }
   EXPECT_GT(made, 127u);
 }
 
-TEST_F(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::first);
+TEST(ClosedPages, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
+  closing_heap m(closing::first);
   const auto behind = [&m](const run* r) { return m.heap().address_of(*r) + r->pages * page_size; };
   std::vector<run*> made;
   for (std::size_t i = 0; i < 134; ++i) made.push_back(m.new_large(50, 1));
@@ -259,13 +249,11 @@ TEST_F(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
   run* const all = m.new_large(16 * 51, 1);
   EXPECT_LT(m.heap().address_of(*all), m.heap().address_of(*made[133])) << "no addresses were lost";
   m.drop_all();
-  m.audit();
 }
 
 // Where a request waits for pages to leave, another may take the last closed page meanwhile.
-TEST_F(PageHeap, ByDefaultNoMorePagesAreClosedThoughARequestWaited) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::first);
+TEST(ClosedPages, ByDefaultNoMorePagesAreClosedThoughARequestWaited) {
+  closing_heap m(closing::first);
   const auto behind = [&m](const run* r) { return m.heap().address_of(*r) + r->pages * page_size; };
   std::vector<run*> small = m.blocks(20, 10);  // every other one is dirty soon, and none is closed
   for (int i = 0; i < 106; ++i) m.new_large(50, 1);
@@ -274,8 +262,8 @@ TEST_F(PageHeap, ByDefaultNoMorePagesAreClosedThoughARequestWaited) {
   m.heap().large().close_freed(closing::first);
   m.heap().supply().set_pages_max(m.heap().supply().committed_bytes() >> page_shift);
   bool other_is_closed = false;
-  space.before_next_purge([&] {
-    space.before_next_purge([&] { other_is_closed = !is_accessible(behind(m.new_large(8, 1))); });
+  m.space.before_next_purge([&] {
+    m.space.before_next_purge([&] { other_is_closed = !is_accessible(behind(m.new_large(8, 1))); });
   });
   ASSERT_NE(m.new_large(40, 1), nullptr);
   EXPECT_TRUE(other_is_closed);
@@ -284,74 +272,63 @@ TEST_F(PageHeap, ByDefaultNoMorePagesAreClosedThoughARequestWaited) {
   run* const later = m.new_large(50, 1);
   ASSERT_NE(m.new_large(50, 1), nullptr);
   EXPECT_TRUE(is_accessible(behind(later)));
-  m.audit();
 }
 
-TEST_F(PageHeap, ByDefaultABlockWhosePageIsNotClosedServesAsWell) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::first);
-  space.fail_always(space_call::close, true);
+TEST(ClosedPages, ByDefaultABlockWhosePageIsNotClosedServesAsWell) {
+  closing_heap m(closing::first);
+  m.space.fail_always(space_call::close, true);
   run* const open = m.new_large(50, 1);
   ASSERT_NE(open, nullptr);
   EXPECT_TRUE(is_accessible(m.heap().address_of(*open) + 50 * page_size));
   m.audit();
-  space.fail_always(space_call::close, false);
-  space.seal(true);
-  const std::uint64_t calls = space.calls();
+  m.space.fail_always(space_call::close, false);
+  m.space.seal(true);
+  const std::uint64_t calls = m.space.calls();
   m.drop(open);
   EXPECT_NE(m.new_large(40, 1), nullptr);
-  EXPECT_EQ(space.calls(), calls);
-  m.audit();
+  EXPECT_EQ(m.space.calls(), calls);
 }
 
-TEST_F(PageHeap, ByDefaultNothingIsClosedWhereFreeMemoryIsKept) {
+TEST(ClosedPages, ByDefaultNothingIsClosedWhereFreeMemoryIsKept) {
   for (const purge_policy policy : {purge_policy{.delay_ms = -1, .keep_bytes = 0},
                                     purge_policy{.delay_ms = 1000, .keep_bytes = 1 << 20}}) {
-    sealable<test_space> space;
-    closing_heap m(space, closing::first);
+    closing_heap m(closing::first);
     m.heap().supply().set_policy(policy);
     EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 50)[0])));
     m.audit();
   }
 }
 
-TEST_F(PageHeap, FreedBlocksThatCannotBeClosedAreZero) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::always);
+TEST(ClosedPages, FreedBlocksThatCannotBeClosedAreZero) {
+  closing_heap m(closing::always);
   const std::vector<run*> made = m.blocks(4, 50);
-  space.fail_always(space_call::close, true);
+  m.space.fail_always(space_call::close, true);
   const char* const refused = m.drop_at(made[0]);
   EXPECT_TRUE(is_accessible(refused));
   EXPECT_EQ(refused[0], 0);
-  space.fail_always(space_call::close, false);
-  space.seal(true);
-  const std::uint64_t calls = space.calls();
+  m.space.fail_always(space_call::close, false);
+  m.space.seal(true);
+  const std::uint64_t calls = m.space.calls();
   const char* const sealed = m.drop_at(made[1]);
-  EXPECT_LE(space.calls(), calls + 1) << "a page behind the block may be closed";
+  EXPECT_LE(m.space.calls(), calls + 1) << "a page behind the block may be closed";
   EXPECT_TRUE(is_accessible(sealed));
   EXPECT_EQ(sealed[0], 0);
-  space.seal(false);
-  m.audit();
+  m.space.seal(false);
 }
 
-TEST_F(PageHeap, NoMoreThanSoManyRunsAreClosed) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::always);
+TEST(ClosedPages, NoMoreThanSoManyRunsAreClosed) {
+  closing_heap m(closing::always);
   std::vector<run*> made;
   constexpr std::size_t most = 4096, more = most + 10;
   for (std::size_t i = 0; i < 2 * more; ++i) made.push_back(m.new_large(1, 1));
   std::size_t closed = 0;
   for (std::size_t i = 0; i < 2 * more; i += 2) closed += is_accessible(m.drop_at(made[i])) ? 0 : 1;
   EXPECT_EQ(closed, most);
-  m.audit();
-  m.drop_all();
-  m.audit();
 }
 
-TEST_F(PageHeap, ClosedPagesServeWhereAddressesAreOut) {
-  sealable<test_space> space;
-  space.set_limit(16 << 20);
-  closing_heap m(space, closing::always);
+TEST(ClosedPages, ClosedPagesServeWhereAddressesAreOut) {
+  closing_heap m(closing::always);
+  m.space.set_limit(16 << 20);
   std::vector<run*> made;
   for (run* r = m.new_large(20, 1); r != nullptr; r = m.new_large(20, 1)) made.push_back(r);
   // Every other one is closed, the others are clean or dirty: only together are they long enough.
@@ -360,27 +337,23 @@ TEST_F(PageHeap, ClosedPagesServeWhereAddressesAreOut) {
   m.close_freed(closing::always);
   for (std::size_t i = 0; i < made.size(); i += 2) m.drop(made[i]);
   EXPECT_NE(m.new_large(60, 1), nullptr);
-  m.audit();
 }
 
 // Pages between closed ones are long enough only with these, for which there is room where others
 // are closed instead.
-TEST_F(PageHeap, ClosedPagesServeWhereOthersAreClosedForThem) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::first);
+TEST(ClosedPages, ClosedPagesServeWhereOthersAreClosedForThem) {
+  closing_heap m(closing::first);
   const std::vector<run*> made = m.blocks(3, 50);
   run* const apart = m.blocks(2, 3)[0];
   m.close_freed(closing::never);
-  space.refuse_memory_until_closed();
+  m.space.refuse_memory_until_closed();
   for (run* const r : {made[0], made[1], made[2], apart}) m.drop(r);
   m.heap().supply().purge_all();
   EXPECT_NE(m.new_large(120, 1), nullptr);
-  m.audit();
 }
 
-TEST_F(PageHeap, ALargeBlockKeepsWhatWasNotedOfIt) {
-  sealable<test_space> space;
-  closing_heap m(space, closing::never);
+TEST(ClosedPages, ALargeBlockKeepsWhatWasNotedOfIt) {
+  closing_heap m(closing::never);
   run* const r = m.blocks(1, 50)[0];
   char* const begin = m.heap().address_of(*r);
   EXPECT_EQ(m.heap().large().find(begin).bytes, 50 * page_size);

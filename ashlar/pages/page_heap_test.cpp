@@ -69,6 +69,18 @@ TEST_F(PageHeap, ReservesLessWhereTheSystemRefuses) {
   m.audit();
 }
 
+void expect_nobodys(pages& heap, const void* p) {
+  EXPECT_FALSE(heap.owns(p));
+  EXPECT_EQ(heap.class_of(p), 0u);
+  EXPECT_EQ(heap.class_anywhere(p), 0u);
+  EXPECT_EQ(heap.large().at(p), nullptr);
+  EXPECT_EQ(heap.large().remove(const_cast<void*>(p)), 0u);
+  for (const class_index c : {class_index{1}, class_index{4}}) {
+    char* begin = nullptr;
+    EXPECT_EQ(heap.slab_of(p, c, begin), nullptr);
+  }
+}
+
 // The class of any address below the first range's end is looked up without asking who has that
 // address.
 TEST_F(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
@@ -80,50 +92,18 @@ TEST_F(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
   EXPECT_TRUE(m_.heap().owns(begin));
   EXPECT_TRUE(m_.heap().owns(begin + 2 * page_size)) << "free, but the heap's";
   for (char* const p : {far, far + page_size - 1, begin + 2048 * page_size}) {
-    EXPECT_FALSE(m_.heap().owns(p));
-    EXPECT_EQ(m_.heap().class_of(p), 0u);
-    EXPECT_EQ(m_.heap().class_anywhere(p), 0u);
-    EXPECT_EQ(m_.heap().large().at(p), nullptr);
-    EXPECT_EQ(m_.heap().large().remove(p), 0u);
+    expect_nobodys(m_.heap(), p);
     EXPECT_EQ(m_.heap().exchange_slack(p, 7), 0u);
-    char* at = nullptr;
-    EXPECT_EQ(m_.heap().slab_of(p, 4, at), nullptr);
   }
-}
-
-TEST_F(PageHeap, GoesOnInLaterRanges) {
-  space_.set_limit(8 << 20);  // the first range: 2 MiB
-  std::vector<run*> slabs;
-  for (int i = 0; i < 200; ++i) slabs.push_back(m_.new_slab(4));  // 12.5 MiB
-  ASSERT_NE(slabs.back(), nullptr);
-  pages& heap = m_.heap();
-  const char* const early = heap.address_of(*slabs.front());
-  const char* const late = heap.address_of(*slabs.back());
-  EXPECT_EQ(heap.class_of(early), 4u);
-  EXPECT_EQ(heap.class_of(late), 0u) << "the hot lookup knows the first range only";
-  EXPECT_EQ(heap.class_anywhere(late), 4u);
-  EXPECT_TRUE(heap.owns(late));
-  // One block that no standard range holds gets a range of its own size.
-  EXPECT_NE(m_.new_large(huge_pages, 1), nullptr);
-  m_.audit();
 }
 
 TEST_F(PageHeap, AddressesOutsideOfEveryRangeBelongToNobody) {
   int local = 0;
-  const auto ask = [&](const void* p) {
-    EXPECT_EQ(m_.heap().class_of(p), 0u);
-    char* begin = nullptr;
-    EXPECT_EQ(m_.heap().class_anywhere(p), 0u);
-    EXPECT_EQ(m_.heap().slab_of(p, 1, begin), nullptr);
-    EXPECT_EQ(m_.heap().large().at(p), nullptr);
-    EXPECT_FALSE(m_.heap().owns(p));
-    EXPECT_EQ(m_.heap().large().remove(const_cast<void*>(p)), 0u);
-  };
-  for (int started = 0; started < 2; ++started) {
-    ask(nullptr);
-    ask(&local);
-    ask(reinterpret_cast<const void*>(UINTPTR_MAX));
-    if (started == 0) m_.new_slab(1);
+  for (const bool started : {false, true}) {
+    if (started) m_.new_slab(1);
+    for (const void* p : {static_cast<const void*>(nullptr), static_cast<const void*>(&local),
+                          reinterpret_cast<const void*>(UINTPTR_MAX)})
+      expect_nobodys(m_.heap(), p);
   }
 }
 
@@ -146,20 +126,6 @@ TEST_F(PageHeap, ReusesDirtyMemoryBeforeFresh) {
   run* large = m_.new_large(standard_classes.shapes[2].pages, 1);
   EXPECT_EQ(m_.heap().address_of(*large), address);
   EXPECT_FALSE(large->zero);
-}
-
-TEST_F(PageHeap, PurgedMemoryIsKnownToBeZeroAndMergesAgain) {
-  std::vector<run*> runs;
-  for (int i = 0; i < 8; ++i) runs.push_back(m_.new_large(10, 1));
-  ASSERT_NE(m_.new_large(1, 1), nullptr);
-  char* const address = m_.heap().address_of(*runs.front());
-  for (run* r : runs) m_.drop(r);
-  EXPECT_EQ(m_.heap().supply().purge_all(), 80 * page_size);
-  EXPECT_EQ(m_.heap().stats().given_back_bytes, 80 * page_size);
-  EXPECT_EQ(m_.heap().stats().committed_bytes, page_size);
-  run* all = m_.new_large(80, 1);
-  EXPECT_EQ(m_.heap().address_of(*all), address);
-  EXPECT_TRUE(all->zero) << "and the model has read it";
 }
 
 TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
@@ -199,7 +165,6 @@ TEST_F(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
   EXPECT_EQ(a->pages, 1u);
   run* d = m_.new_large(7, 1);
   EXPECT_EQ(m_.heap().address_of(*d), m_.heap().address_of(*a) + page_size);
-  m_.audit();
 }
 
 TEST_F(PageHeap, GrowsInPlaceUpToTheEndOfItsRangeAndNoFurther) {
@@ -212,28 +177,6 @@ TEST_F(PageHeap, GrowsInPlaceUpToTheEndOfItsRangeAndNoFurther) {
   EXPECT_EQ(a->pages, all);
   m_.resize(a, all + 1);
   EXPECT_EQ(a->pages, all);
-  m_.audit();
-}
-
-TEST_F(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
-  run* a = m_.new_large(4, 1);
-  run* clean = m_.new_large(4, 1);
-  run* dirty = m_.new_large(4, 1);
-  m_.drop(clean);
-  EXPECT_GT(m_.heap().supply().purge_all(), 0u);
-  m_.drop(dirty);
-  m_.audit();
-  m_.resize(a, 10);
-  EXPECT_EQ(a->pages, 10u) << "a clean run and half of a dirty one";
-  m_.audit();
-  m_.resize(a, 40);
-  EXPECT_EQ(a->pages, 40u) << "the rest, and fresh pages where it ends at the top";
-  m_.audit();
-  run* last = m_.new_large(4, 1);
-  m_.resize(a, 41);
-  EXPECT_EQ(a->pages, 40u) << "what is in use is in the way";
-  m_.drop(last);
-  m_.audit();
 }
 
 TEST_F(PageHeap, MovedPagesLeaveCleanOnesBehindWithoutASystemCall) {
@@ -249,7 +192,6 @@ TEST_F(PageHeap, MovedPagesLeaveCleanOnesBehindWithoutASystemCall) {
   run* const next = m_.new_large(200, 1);
   EXPECT_EQ(m_.heap().address_of(*next), place);
   EXPECT_TRUE(next->zero) << "and the model has read it";
-  m_.audit();
 }
 
 TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
@@ -293,7 +235,6 @@ TEST_F(PageHeap, RoomIsAddressesOnly) {
   m_.resize(r, 191);
   EXPECT_EQ(r->pages, 190u) << "but growth into it does";
   EXPECT_EQ(m_.heap().large().headroom_pages(), 190u);
-  m_.audit();
 }
 
 TEST_F(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
@@ -420,7 +361,6 @@ TEST_F(PageHeap, FreedBlocksThatGrewServeOthersFromMemory) {
   run* const outgrown = m_.move(m_.new_large(200, 1), 300);
   m_.copy(outgrown, 700);
   EXPECT_EQ(space_.calls(space_call::renew), 3u);
-  m_.audit();
 }
 
 TEST_F(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
@@ -444,7 +384,6 @@ TEST_F(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
   ASSERT_NE(m_.new_large(300, 1), nullptr);
   ASSERT_NE(m_.new_large(156, 1), nullptr);
   EXPECT_EQ(m_.heap().stats().committed_bytes, committed) << "but before anything is committed";
-  m_.audit();
 }
 
 TEST_F(PageHeap, WhereNoBlockHadGrownTheShortestRunThatFitsIsTaken) {
@@ -458,11 +397,9 @@ TEST_F(PageHeap, WhereNoBlockHadGrownTheShortestRunThatFitsIsTaken) {
   m_.drop(other);
   run* const next = m_.new_large(128, 1);
   EXPECT_EQ(m_.heap().address_of(*next), place + 128 * page_size);
-  m_.audit();
 }
 
 TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
-  std::vector<run*> live;
   std::uint64_t moved = 0;
   for (int i = 0; i < 5000; ++i) {
     run* const r = m_.new_large(1, 1);
@@ -477,23 +414,6 @@ TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
   m_.audit();
   run* const r = m_.new_large(1, 1);
   EXPECT_NE(m_.move(r, 2), r) << "all are healed";
-}
-
-TEST_F(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
-  space_.set_refused_moves_unmap(true);
-  run* from = m_.new_large(200, 1);
-  space_.fail_always(space_call::move, true);
-  for (int i = 0; i < 5; ++i) m_.move(from, 300);
-  EXPECT_EQ(space_.calls(space_call::renew), 5u);
-  EXPECT_EQ(m_.lost(), 0u);
-  EXPECT_EQ(m_.heap().stats().large_runs, 1u);
-  m_.audit();
-  // Everything there is is handed out and written to: an access to what is unmapped ends the test.
-  for (int i = 0; i < 100; ++i) ASSERT_NE(m_.new_large(300, 1), nullptr);
-  m_.drop_all();
-  m_.heap().supply().purge_all();
-  m_.audit();
-  EXPECT_EQ(m_.heap().stats().committed_bytes, 0u);
 }
 
 TEST_F(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
@@ -541,6 +461,7 @@ TEST_F(PageHeap, RefusedGrowthNeverExtendsARange) {
   m_.drop(dirty);
   const std::uint64_t calls = space_.calls();
   const std::uint64_t reserved = m_.heap().stats().reserved_bytes;
+  EXPECT_EQ(m_.new_large(65, 1, growth::refused), nullptr) << "no page is given back for it";
   // Served by what is free, dirty before clean, until neither is long enough.
   std::size_t got = 0;
   while (run* r = m_.new_large(8, 1, growth::refused)) {
@@ -552,16 +473,6 @@ TEST_F(PageHeap, RefusedGrowthNeverExtendsARange) {
   EXPECT_EQ(space_.calls(), calls);
   EXPECT_EQ(m_.heap().stats().reserved_bytes, reserved);
   EXPECT_NE(m_.new_slab(4, growth::allowed), nullptr);
-  m_.audit();
-}
-
-TEST_F(PageHeap, RefusedGrowthPurgesNothing) {
-  run* slab = m_.new_slab(4);
-  ASSERT_NE(m_.new_large(1, 1), nullptr);
-  m_.drop(slab);
-  EXPECT_EQ(m_.new_large(100, 1, growth::refused), nullptr);
-  EXPECT_EQ(space_.calls(space_call::purge), 0u);
-  EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u);
 }
 
 TEST_F(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
@@ -579,10 +490,7 @@ TEST_F(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
     m_.drop(large);
     EXPECT_TRUE(m_.heap().owns(late)) << "dirty memory is not given back by freeing it";
     m_.heap().supply().purge_all();
-    EXPECT_FALSE(m_.heap().owns(late));
-    EXPECT_EQ(m_.heap().large().at(late), nullptr);
-    EXPECT_EQ(m_.heap().class_anywhere(late), 0u);
-    EXPECT_EQ(m_.heap().large().remove(const_cast<char*>(late)), 0u);
+    expect_nobodys(m_.heap(), late);
     m_.audit();
     m_.drop_all();
     m_.heap().supply().purge_all();
@@ -615,61 +523,6 @@ TEST_F(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {
   m_.drop(again);
   m_.heap().supply().purge_all();
   EXPECT_TRUE(m_.heap().owns(begin));
-  m_.audit();
-}
-
-TEST_F(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
-  space_.set_limit(8 << 20);
-  run* from = m_.new_large(huge_pages, 1);
-  ASSERT_NE(from, nullptr);
-  from = m_.move(from, huge_pages * 3 / 2);
-  EXPECT_EQ(from->range, 2u);
-  EXPECT_EQ(space_.live_reservations(), 5u) << "records of ranges, the first, and the block's";
-  m_.drop_all();  // it is long and was remapped, so it is renewed and clean at once
-  EXPECT_EQ(space_.live_reservations(), 2u);
-  m_.audit();
-}
-
-TEST_F(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
-  space_.set_gap_max(0);
-  space_.set_limit(1024 * page_size);  // the first range: 256 pages
-  run* filling = m_.new_large(256, 1);
-  ASSERT_NE(filling, nullptr);
-  space_.set_gap_max(SIZE_MAX);
-  space_.set_limit(std::size_t{1} << 30);  // the next: 128 MiB
-  run* low = m_.new_large(3, 1);
-  run* middle = m_.new_large(20, 1);
-  ASSERT_TRUE(low != nullptr && middle != nullptr && low->range == 1 && middle->range == 1);
-  m_.drop(middle);
-  m_.heap().supply().purge_all();
-  // Aligned, so that something is left over before it, beside the clean pages.
-  run* aligned = m_.new_large(40, 64);
-  ASSERT_NE(aligned, nullptr);
-  ASSERT_EQ(aligned->range, 1);
-  m_.drop(aligned);
-  m_.drop(low);
-  m_.heap().supply().purge_all();
-  EXPECT_EQ(space_.live_reservations(), 2u) << "the range is empty, but in pieces";
-  m_.audit();
-}
-
-TEST_F(PageHeap, AHugeRequestThatFailsLeavesNoReservationBehind) {
-  for (const space_call kind : {space_call::commit, space_call::reserve_zeros}) {
-    sealable<test_space> space;
-    space.set_limit(8 << 20);
-    modelled m(space);
-    ASSERT_NE(m.new_large(10, 1), nullptr);
-    const std::size_t reservations = space.live_reservations();
-    const std::size_t bytes = space.live_bytes();
-    space.fail_always(kind, true);
-    EXPECT_EQ(m.new_large(5 * huge_pages, 1), nullptr);
-    EXPECT_EQ(m.new_large(5 * huge_pages, 512), nullptr);
-    EXPECT_EQ(space.live_reservations(), reservations);
-    EXPECT_EQ(space.live_bytes(), bytes);
-    space.fail_always(kind, false);
-    EXPECT_NE(m.new_large(5 * huge_pages, 1), nullptr);
-    m.audit();
-  }
 }
 
 // RLIMIT_DATA counts what may be written to, in use or not, and the marks of a slab are new memory.
@@ -683,7 +536,6 @@ TEST_F(PageHeap, FreePagesAreClosedWhereASlabsTablesAreRefused) {
   EXPECT_EQ(space_.calls(space_call::close), 0u);
   EXPECT_NE(m_.new_slab(8), nullptr);
   EXPECT_EQ(space_.calls(space_call::close), 1u);
-  m_.audit();
 }
 
 TEST(PageHeapDeathTest, AuditSeesWrongRunsAndWrongSums) {

@@ -74,24 +74,6 @@ TEST(RangeSet, EntropyTellsWhereTablesAndBlocksLieEachByItself) {
   EXPECT_NE(a.blocks - a.tables, b.blocks - b.tables);
 }
 
-TEST(RangeSet, StartsOnce) {
-  test_space space;
-  const auto ranges = std::make_unique<set>(space);
-  EXPECT_EQ(ranges->find(1), nullptr);
-  EXPECT_EQ(ranges->first_tables().class_of(nullptr), 0u);
-  EXPECT_EQ(ranges->first_tables().class_of(reinterpret_cast<void*>(UINTPTR_MAX)), 0u);
-  space.fail_from(1);
-  EXPECT_FALSE(ranges->start(standard_classes.bit_words_per_page));
-  EXPECT_EQ(space.live_reservations(), 0u);
-  space.fail_nth(0);
-  EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
-  const std::uint64_t calls = space.calls();
-  EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
-  EXPECT_EQ(space.calls(), calls);
-  EXPECT_EQ(ranges->count(), 1u);
-  EXPECT_EQ(space.live_reservations(), 2u) << "addresses and tables";
-}
-
 TEST(RangeSet, FindsAddressesByRange) {
   fixture f;
   run* early = f.ranges->take_fresh(200);
@@ -203,33 +185,6 @@ TEST(RangeSet, AReleasedRangeTakesItsSlackAlong) {
   EXPECT_EQ(f.space.live_reservations(), fixture::reservations_of(1) + 1);
   ASSERT_NE(f.ranges->take_fresh(1000), nullptr);
   EXPECT_EQ(f.space.live_reservations(), fixture::reservations_of(2) + 2);
-}
-
-TEST(RangeSet, ARefusedRequestLeavesNothingBehind) {
-  constexpr std::size_t many_pages = 400 * mib / page_size;
-  for (const bool counted : {false, true}) {
-    for (std::uint64_t n = 1;; ++n) {
-      SCOPED_TRACE(testing::Message() << "call " << n << " and later");
-      fixture f;
-      if (counted) {
-        ASSERT_TRUE(f.ranges->keep_slack());
-      }
-      ASSERT_NE(f.ranges->take_fresh(100), nullptr);
-      const std::size_t top = (*f.ranges)[0].top;
-      const std::size_t reservations = f.space.live_reservations();
-      const std::size_t bytes = f.space.live_bytes();
-      f.space.fail_from(n);
-      run* r = f.ranges->take_fresh(many_pages);
-      const bool served = r != nullptr;
-      f.space.fail_nth(0);
-      if (served) break;
-      EXPECT_EQ(std::tuple(f.space.live_reservations(), f.space.live_bytes(), f.ranges->count()),
-                std::tuple(reservations, bytes, 1u));
-      EXPECT_EQ((*f.ranges)[0].top, top);
-      EXPECT_NE(f.ranges->take_fresh(many_pages), nullptr) << "later it may be served";
-      if (HasFailure()) return;
-    }
-  }
 }
 
 // ---- in gaps --------------------------------------------------------------------------------
@@ -346,46 +301,6 @@ TEST(RangeSet, ASmallRoomMakesASmallRange) {
     (*ranges)[0].slack_at((*ranges)[0].address_of(pages) - 1) = 77;
     EXPECT_EQ(ranges->reserved_bytes(), space.live_bytes());
   }
-}
-
-TEST(RangeSet, ARefusedRequestInRoomsLeavesNothingBehind) {
-  for (const bool counted : {false, true}) {
-    for (std::uint64_t n = 1;; ++n) {
-      SCOPED_TRACE(testing::Message() << "call " << n << " and later");
-      roomy f;
-      if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a gap";
-      if (counted) {
-        ASSERT_TRUE(f.ranges->keep_slack());
-      }
-      ASSERT_NE(f.ranges->take_fresh(100), nullptr);
-      f.space.block_claims(reinterpret_cast<void*>(f.first().address_of(f.first().commit_end)),
-                           page_size);
-      const std::size_t bytes = f.space.live_bytes();
-      f.space.fail_from(n);
-      run* r = f.ranges->take_fresh(1000);
-      const bool served = r != nullptr;
-      f.space.fail_nth(0);
-      if (served) {
-        EXPECT_EQ(r->range, 1u);
-        EXPECT_EQ(f.space.gaps(), 2u);
-        f.ranges->release((*f.ranges)[1]);
-        EXPECT_EQ(f.space.live_bytes(), bytes);
-        break;
-      }
-      EXPECT_EQ(std::tuple(f.space.live_bytes(), f.space.gaps(), f.ranges->count()),
-                std::tuple(bytes, 1u, 1u));
-      EXPECT_NE(f.ranges->take_fresh(1000), nullptr) << "later it may be served";
-      if (HasFailure()) return;
-    }
-  }
-}
-
-TEST(RangeSet, WhatNoRangeCanHoldIsRefused) {
-  fixture f;
-  const std::uint64_t calls = f.space.calls();
-  EXPECT_EQ(f.ranges->take_fresh(std::size_t{UINT32_MAX} / 2 + 1), nullptr);
-  EXPECT_EQ(f.ranges->take_fresh(SIZE_MAX / 4096 + 1), nullptr);
-  EXPECT_EQ(f.space.calls(), calls);
 }
 
 TEST(RangeSet, ThereAreNoMoreThanItsSlots) {

@@ -91,20 +91,6 @@ TEST(RunBins, AgreeWithAModelOverRandomPrograms) {
   }
 }
 
-TEST(RunBins, FindEveryLengthThatIsThereAlone) {
-  for (std::uint32_t pages = 1; pages < 3000; ++pages) {
-    run r;
-    r.pages = pages;
-    run_bins bins;
-    bins.insert(&r);
-    ASSERT_EQ(bins.find(pages), &r) << pages;
-    ASSERT_EQ(bins.find(1), &r) << pages;
-    ASSERT_EQ(bins.find(std::size_t{pages} + 1), nullptr) << pages;
-    bins.remove(&r);
-    ASSERT_EQ(bins.find(1), nullptr) << pages;
-  }
-}
-
 TEST(RunBins, TakeTheLongestRunThereCanBe) {
   run r;
   r.pages = UINT32_MAX;

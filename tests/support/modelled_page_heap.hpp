@@ -163,16 +163,16 @@ class modelled_page_heap {
   void audit() {
     heap_->audit();
     const page_heap_stats s = heap_->stats();
-    std::size_t large = 0, large_pages = 0;
+    std::size_t large_runs = 0, large_pages = 0;
     for (const auto& [start, b] : live_) {
       if (b.slab) continue;
-      ++large;
+      ++large_runs;
       large_pages += b.bytes / page_size;
     }
-    EXPECT_EQ(s.large_runs, large);
+    EXPECT_EQ(s.large_runs, large_runs);
     EXPECT_EQ(s.large_pages, large_pages);
-    EXPECT_EQ(s.large_made - s.large_freed, large);
-    EXPECT_GE(s.large_runs_peak, large);
+    EXPECT_EQ(s.large_made - s.large_freed, large_runs);
+    EXPECT_GE(s.large_runs_peak, large_runs);
     EXPECT_GE(s.large_pages_peak, large_pages);
     EXPECT_GE(s.committed_bytes, live_pages_ << page_shift);
     EXPECT_GE(s.peak_committed_bytes, s.committed_bytes);
@@ -287,9 +287,11 @@ inline void step(modelled_page_heap& m, sealable<test_space>& space, std::mt1993
   if (random() % 500 == 0) m.heap().supply().purge_all();
 }
 
-/// What a test begins with.
+/// What a test begins with, and is audited at its end.
 class PageHeap : public testing::Test {
  protected:
+  void TearDown() override { m_.audit(); }
+
   sealable<test_space> space_;
   modelled_page_heap m_{space_};
 };
