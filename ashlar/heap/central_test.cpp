@@ -56,6 +56,16 @@ struct fixture_with {
     out.resize(got);
     return out;
   }
+  /// Returns: as many as that, of however many batches.
+  std::vector<void*> take_all(std::size_t count, unsigned side = 0) {
+    std::vector<void*> all;
+    while (all.size() < count) {
+      const std::vector<void*> more = take(count - all.size(), growth::allowed, side);
+      if (more.empty()) return all;
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    return all;
+  }
   void give(const std::vector<void*>& blocks, unsigned side = 0) {
     step_budget all = step_budget::without_end();
     for (std::size_t done = 0; done < blocks.size();)
@@ -173,16 +183,6 @@ TEST(Central, ASlabThatIsFullOrGoneHasNoPagesToGive) {
   f.audit(0);
 }
 
-TEST(Central, ServesAscendingAddressesFromOneSlab) {
-  fixture f(6, 100);
-  const std::vector<void*> blocks = f.take(50);
-  ASSERT_EQ(blocks.size(), 50u);
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    EXPECT_EQ(blocks[i], static_cast<char*>(blocks[0]) + i * block_sizes[6]);
-  EXPECT_EQ(f.one.counts().slabs, 1u);
-  f.audit(50);
-}
-
 TEST(Central, BatchesLeaveTheStashAsTheyCame) {
   step_budget all = step_budget::without_end();
   fixture f(6, 100);
@@ -255,27 +255,6 @@ TEST(Central, ABlockWithItsKeyIsServedWhileKeysComeIntoUse) {
   EXPECT_FALSE(block_use(*f.heap, shift).wake(block)) << "it rests twice";
 }
 
-TEST(Central, ATakeIsServedByTheStashOrByTheSlabs) {
-  fixture f(6, 100);
-  std::vector<void*> blocks = f.take(20);
-  f.give({blocks.begin(), blocks.begin() + 5});
-  EXPECT_EQ(f.take(12).size(), 5u) << "what is stashed is a batch, if a short one";
-  EXPECT_EQ(f.take(12).size(), 12u);
-}
-
-TEST(Central, WhatTheStashCannotHoldGoesToTheSlabs) {
-  fixture f(9, 64);
-  const std::vector<void*> blocks = f.take(200);
-  ASSERT_EQ(blocks.size(), 200u);
-  f.give(blocks);
-  f.audit(0);
-  EXPECT_EQ(f.one.counts().slabs, 1u) << "64 blocks are stashed, so their slab stays";
-  const std::vector<void*> stashed = f.take(1000);
-  EXPECT_EQ(stashed.size(), 64u);
-  EXPECT_EQ(std::set<void*>(stashed.begin(), stashed.end()),
-            std::set<void*>(blocks.begin(), blocks.begin() + 64));
-}
-
 TEST(Central, AStashTakesMemoryWithItsFirstUse) {
   fixture f(9, 1000);
   const std::vector<void*> blocks = f.take(100);
@@ -300,11 +279,7 @@ TEST(Central, AShortBatchComesBeforeANewSlab) {
 
 TEST(Central, SettlingLetsEmptySlabsLeave) {
   fixture f(3, 20'000);
-  std::vector<void*> blocks;
-  while (f.one.counts().slabs < 4) {
-    const std::vector<void*> more = f.take(500);
-    blocks.insert(blocks.end(), more.begin(), more.end());
-  }
+  const std::vector<void*> blocks = f.take_all(4 * f.blocks_of_a_slab());
   const auto made = f.one.counts().made;
   f.give(blocks);
   EXPECT_EQ(f.one.counts().slabs, 4u);
@@ -322,13 +297,7 @@ TEST(Central, SettlingLetsEmptySlabsLeave) {
 
 TEST(Central, OthersGetBlocksWhileAStashIsSorted) {
   fixture_with<counting_mutex> f(3, 2'000);
-  std::vector<void*> blocks;
-  while (blocks.size() < 2'000) {
-    const std::vector<void*> more = f.take(500);
-    blocks.insert(blocks.end(), more.begin(), more.end());
-  }
-  blocks.resize(2'000);
-  f.give(blocks);
+  f.give(f.take_all(2'000));
   const std::size_t before = counting_mutex::locked;
   f.settle();
   EXPECT_EQ(f.one.stashed(), 0u);
@@ -363,14 +332,7 @@ TEST_F(CentralWithPages, EmptySlabsRestForTheirSideUntilOthersNeedThem) {
   fixture f(c, 0, SIZE_MAX, 2 * standard_classes.shapes[c].bytes());
   const std::size_t slab = f.blocks_of_a_slab();
   f.give(f.take(slab));
-  const auto three = [&](unsigned side) {
-    std::vector<void*> all;
-    for (int i = 0; i != 3; ++i) {
-      const std::vector<void*> more = f.take(slab, growth::allowed, side);
-      all.insert(all.end(), more.begin(), more.end());
-    }
-    return all;
-  };
+  const auto three = [&](unsigned side) { return f.take_all(3 * slab, side); };
   f.give(three(0));
   EXPECT_EQ(f.one.empty_slabs(), 2u) << "the third left";
   f.audit(0);
@@ -418,131 +380,30 @@ TEST(Central, TheFullestSlabServesFirst) {
   }
 }
 
-TEST(Central, RandomProgramsAgreeWithASetOfHeldBlocks) {
-  for (const class_index c : {class_index{1}, class_index{5}, class_index{33},
-                              static_cast<class_index>(class_count - 1)}) {
-    fixture f(c, c == 5 ? 0 : 300);
-    std::mt19937_64 random(c);
-    std::vector<void*> held;
-    std::set<void*> known;
-    for (int step = 0; step < 2000; ++step) {
-      if (random() % 2 == 0 && held.size() < 20'000) {
-        const std::vector<void*> got = f.take(1 + random() % 60);
-        ASSERT_FALSE(got.empty());
-        for (void* block : got) {
-          ASSERT_TRUE(known.insert(block).second) << "one block for two owners";
-          *static_cast<std::size_t*>(block) = static_cast<std::size_t>(step);
-          held.push_back(block);
-        }
-      } else {
-        std::vector<void*> back;
-        for (std::size_t n = random() % 80; n != 0 && !held.empty(); --n) {
-          std::swap(held[random() % held.size()], held.back());
-          back.push_back(held.back());
-          known.erase(held.back());
-          held.pop_back();
-        }
-        f.give(back);
-      }
-      if (step % 300 == 7) f.settle();
-      if (step % 100 == 0) f.audit(held.size());
-    }
-    f.give(held);
-    f.settle();
-    f.audit(0);
-    EXPECT_EQ(f.one.counts().slabs, 0u);
-  }
-}
-
 TEST(Central, SettlingTheUnusedKeepsWhatWasNeeded) {
-  fixture f(6, 1000);
-  const std::vector<void*> blocks = f.take(300);
-  ASSERT_EQ(blocks.size(), 300u);
-  f.give(blocks);
-  EXPECT_EQ(f.one.stashed(), 300u);
-  f.settle_unused();
-  EXPECT_EQ(f.one.stashed(), 300u) << "the stash was empty not long ago";
-  std::vector<void*> needed = f.take(100);
-  f.give(needed);
-  f.settle_unused();
-  EXPECT_EQ(f.one.stashed(), 100u) << "200 lay untouched since the last call";
-  f.audit(0);
-  f.settle_unused();
-  EXPECT_EQ(f.one.stashed(), 0u) << "and now the rest, too";
-  EXPECT_EQ(f.one.counts().slabs, 0u) << "all is free, so the slab leaves";
-  f.audit(0);
-  needed = f.take(100);
-  f.give(needed);
-  f.settle_unused();
-  EXPECT_EQ(f.one.stashed(), 100u);
-  EXPECT_EQ(f.take(40).size(), 40u);
-  f.settle();
-  EXPECT_EQ(f.one.stashed(), 0u) << "settle takes everything";
-  f.audit(40);
-}
-
-TEST(Central, RandomSettlingOfTheUnusedAgreesWithLowWaterMarks) {
-  constexpr std::size_t capacity = 250;
-  struct stack {
-    std::vector<void*> blocks;
-    std::size_t lowest = 0;
-
-    /// Piece by piece from the mark down, and the newest take their place.
-    void settle_unused() {
-      while (lowest != 0) {
-        const auto end = blocks.begin() + static_cast<std::ptrdiff_t>(lowest);
-        const auto piece = static_cast<std::ptrdiff_t>(std::min<std::size_t>(lowest, 128));
-        const auto moved = std::min(piece, blocks.end() - end);
-        const std::vector<void*> newest(blocks.end() - moved, blocks.end());
-        blocks.resize(blocks.size() - newest.size());
-        blocks.insert(blocks.erase(end - piece, end), newest.begin(), newest.end());
-        lowest -= static_cast<std::size_t>(piece);
-      }
-      lowest = blocks.size();
-    }
-  };
-  fixture f(3, capacity);
-  std::mt19937_64 random(4);
-  std::vector<void*> held;
-  stack stacks[2];
-  for (int step = 0; step < 5000; ++step) {
-    const auto side = static_cast<unsigned>(random() % 2);
-    switch (random() % 8) {
-      case 0:
-        f.settle_unused();
-        for (stack& each : stacks) each.settle_unused();
-        break;
-      case 1:
-      case 2:
-      case 3: {
-        const std::size_t stashed = f.one.stashed();
-        const std::vector<void*> got = f.take(1 + random() % 100, growth::allowed, side);
-        ASSERT_FALSE(got.empty());
-        stack& from = stacks[stacks[side].blocks.empty() ? 1 - side : side];
-        if (!stacks[side].blocks.empty() || f.one.stashed() != stashed) {
-          ASSERT_LE(got.size(), from.blocks.size());
-          // The newest, highest first when popped one by one.
-          for (void* block : got) {
-            ASSERT_EQ(block, from.blocks.back());
-            from.blocks.pop_back();
-          }
-          from.lowest = std::min(from.lowest, from.blocks.size());
-        }
-        held.insert(held.end(), got.begin(), got.end());
-        break;
-      }
-      default: {
-        const std::size_t n = std::min<std::size_t>(held.size(), random() % 60);
-        const std::vector<void*> back(held.end() - static_cast<std::ptrdiff_t>(n), held.end());
-        held.resize(held.size() - n);
-        f.give(back, side);
-        std::vector<void*>& to = stacks[side].blocks;
-        const auto fits = static_cast<std::ptrdiff_t>(std::min(n, capacity - to.size()));
-        to.insert(to.end(), back.begin(), back.begin() + fits);
-      }
-    }
-    ASSERT_EQ(f.one.stashed(), stacks[0].blocks.size() + stacks[1].blocks.size());
-    if (step % 200 == 0) f.audit(held.size());
+  for (const unsigned side : {0u, 1u}) {
+    fixture f(6, 1000);
+    const auto need = [&](std::size_t count) {
+      f.give(f.take(count, growth::allowed, side), side);
+    };
+    need(300);
+    f.settle_unused();
+    EXPECT_EQ(f.one.stashed(), 300u) << "the stash was empty not long ago";
+    need(100);
+    f.settle_unused();
+    EXPECT_EQ(f.one.stashed(), 100u) << "200 lay untouched since the last call";
+    f.audit(0);
+    f.settle_unused();
+    EXPECT_EQ(f.one.stashed(), 0u) << "and now the rest, too";
+    EXPECT_EQ(f.one.counts().slabs, 0u) << "all is free, so the slab leaves";
+    f.audit(0);
+    need(100);
+    f.settle_unused();
+    EXPECT_EQ(f.one.stashed(), 100u);
+    EXPECT_EQ(f.take(40, growth::allowed, side).size(), 40u);
+    f.settle();
+    EXPECT_EQ(f.one.stashed(), 0u) << "settle takes everything";
+    f.audit(40);
   }
 }
 
@@ -584,40 +445,14 @@ TEST(Central, StretchesInBothDirectionsAndAcrossSlabsComeBack) {
       f.give(all);
       f.audit(0);
       ASSERT_EQ(f.one.counts().slabs, 0u);
-      std::vector<void*> again;
-      while (again.size() < blocks.size()) {
-        const std::vector<void*> got = f.take(blocks.size() - again.size());
-        ASSERT_FALSE(got.empty());
-        again.insert(again.end(), got.begin(), got.end());
-      }
+      std::vector<void*> again = f.take_all(blocks.size());
+      ASSERT_EQ(again.size(), blocks.size());
       std::sort(again.begin(), again.end());
       ASSERT_EQ(std::adjacent_find(again.begin(), again.end()), again.end());
       blocks = again;
       f.audit(blocks.size());
     }
   }
-}
-
-TEST(Central, OutOfMemoryTakesNothing) {
-  fixture f(8, 10);
-  f.space.fail_from(1);
-  EXPECT_TRUE(f.take(10).empty());
-  f.audit(0);
-  EXPECT_EQ(f.one.counts().taken, 0u);
-  f.space.fail_nth(0);
-  EXPECT_EQ(f.take(10).size(), 10u);
-  f.audit(10);
-}
-
-TEST(CentralDeathTest, MisuseIsSeenWhenABlockIsSortedIntoItsSlab) {
-  fixture f(6, 0);
-  const std::vector<void*> blocks = f.take(10);
-  EXPECT_DEATH(f.give({blocks[0], blocks[0]}), "free\\(0x[0-9a-f]+\\): the block is free already");
-  int local = 0;
-  EXPECT_DEATH(f.give({&local}), "free\\(0x[0-9a-f]+\\): no block is in use");
-  EXPECT_DEATH(f.give({static_cast<char*>(blocks[3]) + 8}), "inside a block");
-  run* other = f.heap->new_slab(7, standard_classes.shapes[7], growth::allowed);
-  EXPECT_DEATH(f.give({f.heap->address_of(*other)}), "no block is in use");
 }
 
 TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {
@@ -737,6 +572,9 @@ TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
   EXPECT_EXIT(give({blocks[0], blocks[1], blocks[0]}), testing::ExitedWithCode(7), "free already");
   EXPECT_EXIT(give({static_cast<char*>(blocks[3]) + 8}), testing::ExitedWithCode(7), "inside");
   EXPECT_EXIT(give({&local}), testing::ExitedWithCode(7), "no block is in use");
+  run* of_other = direct.heap->new_slab(7, standard_classes.shapes[7], growth::allowed);
+  EXPECT_EXIT(give({direct.heap->address_of(*of_other)}), testing::ExitedWithCode(7),
+              "no block is in use");
   const std::vector<void*> others = stashing.take(10);
   stashing.give({others[0], others[0]});
   const auto settle = [&] {
@@ -746,18 +584,17 @@ TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
   EXPECT_EXIT(settle(), testing::ExitedWithCode(7), "free already");
 }
 
-TEST(CentralDeathTest, AStashedDoubleFreeIsSeenWhenItSettles) {
+TEST(CentralDeathTest, AuditSeesAWrongBitmapAndASlabOnTheWrongList) {
   fixture f(6, 10);
-  const std::vector<void*> blocks = f.take(10);
-  f.give({blocks[0], blocks[0]});
-  EXPECT_DEATH(f.settle(), "the block is free already");
-}
-
-TEST(CentralDeathTest, AuditSeesAWrongBitmap) {
-  fixture f(6, 10);
-  const std::vector<void*> blocks = f.take(10);
-  f.slab_of(blocks[0])->free_bits[3] &= ~std::uint64_t{2};
-  EXPECT_DEATH(static_cast<void>(f.one.audit()), "audit\\(0x[0-9a-f]+\\): an internal");
+  run* const slab = f.slab_of(f.take(10)[0]);
+  f.audit(10);
+  const auto audit_with = [&](auto change) {
+    change();
+    static_cast<void>(f.one.audit());
+  };
+  constexpr const char* broken = "audit\\(0x[0-9a-f]+\\): an internal";
+  EXPECT_DEATH(audit_with([&] { slab->free_bits[3] &= ~std::uint64_t{2}; }), broken);
+  EXPECT_DEATH(audit_with([&] { ++slab->fullness; }), broken);
 }
 
 TEST_F(CentralWithPagesDeathTest, AuditSeesPagesThatAreNotFree) {
@@ -776,14 +613,6 @@ TEST_F(CentralWithPagesDeathTest, AuditSeesPagesThatAreNotFree) {
   EXPECT_DEATH(audit_with([&] { slab->absent = absent & ~page_set{2}; }), "an internal invariant")
       << "one less than was counted";
   EXPECT_DEATH(audit_with([&] { slab->seen_free = 3; }), "an internal invariant");
-}
-
-TEST(CentralDeathTest, AuditSeesASlabOnTheWrongList) {
-  fixture f(6, 10);
-  const std::vector<void*> blocks = f.take(10);
-  f.audit(blocks.size());
-  ++f.slab_of(blocks[0])->fullness;
-  EXPECT_DEATH(static_cast<void>(f.one.audit()), "audit\\(0x[0-9a-f]+\\): an internal");
 }
 
 TEST(CentralDeathTest, WhatIsWrongWithAnAddressIsSaid) {

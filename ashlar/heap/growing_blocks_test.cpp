@@ -29,7 +29,7 @@ char* resize(test_heap& h, char* block, std::size_t size) {
 TEST(GrowingBlocks, MovesAreAsFewAsDoublings) {
   for (const bool remapped : {true, false}) {
     SCOPED_TRACE(remapped);
-    const auto h = std::make_unique<test_heap>();
+    const auto h = make_heap();
     h->space().fail_always(space_call::move, !remapped);
     constexpr std::size_t low = 160 * kibibyte, high = 8 * mebibyte, step = 12 * kibibyte;
     struct growing {
@@ -50,13 +50,12 @@ TEST(GrowingBlocks, MovesAreAsFewAsDoublings) {
     // memory.
     for (const growing& g : all) EXPECT_LE(g.moves, 12);
     EXPECT_EQ(stats_of(*h).large.blocks_in_use, all.size());
-    h->audit();
   }
 }
 
 // Where pages are remapped, nothing is there twice: a block may come to take all of a budget.
 TEST(GrowingBlocks, ABlockGrowsToTheWholeBudget) {
-  const auto h = std::make_unique<test_heap>();
+  const auto h = make_heap();
   h->set_bounds(heap_bounds::of_budget(16 * mebibyte));
   char* block = make(*h, mebibyte);
   char* const other = make(*h, mebibyte);
@@ -74,11 +73,10 @@ TEST(GrowingBlocks, ABlockGrowsToTheWholeBudget) {
   // What it does not need any more serves others at once.
   block = resize(*h, block, 2 * mebibyte);
   EXPECT_NE(make(*h, 12 * mebibyte), nullptr);
-  h->audit();
 }
 
 TEST(GrowingBlocks, ABlockThatShrinksAndGrowsAgainStaysWithoutASystemCall) {
-  const auto h = std::make_unique<test_heap>();
+  const auto h = make_heap();
   char* block = make(*h, mebibyte);
   ASSERT_NE(make(*h, mebibyte), nullptr);
   block = resize(*h, block, 2 * mebibyte);
@@ -90,7 +88,6 @@ TEST(GrowingBlocks, ABlockThatShrinksAndGrowsAgainStaysWithoutASystemCall) {
   for (std::size_t size = mebibyte; size <= 2 * mebibyte; size += 50 * kibibyte)
     EXPECT_EQ(resize(*h, block, size), block);
   EXPECT_EQ(h->space().calls(), calls);
-  h->audit();
 }
 
 /// Two threads whose blocks grow, shrink and go, each with a pattern that no other may touch.
@@ -139,7 +136,7 @@ void grow_and_shrink(test_heap& h, std::uint64_t seed) {
 TEST(GrowingBlocks, ThreadsGrowAndShrinkThemBesideEachOther) {
   for (const std::size_t budget : {SIZE_MAX, 24 * mebibyte}) {
     SCOPED_TRACE(budget);
-    const auto h = std::make_unique<test_heap>();
+    const auto h = make_heap();
     if (budget != SIZE_MAX) h->set_bounds(heap_bounds::of_budget(budget));
     h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
     ASSERT_TRUE(h->start());

@@ -9,8 +9,8 @@ using namespace ashlar;
 using namespace test;
 using bounded_heap = test::test_heap;
 
-std::unique_ptr<bounded_heap> make(std::size_t budget) {
-  auto h = std::make_unique<bounded_heap>();
+auto make(std::size_t budget) {
+  auto h = make_heap();
   h->set_bounds(heap_bounds::of_budget(budget));
   return h;
 }
@@ -42,7 +42,7 @@ TEST(HeapBounds, WithoutABudgetAreTheDefaults) {
 /// Returns: slabs that stay when `count` blocks of `size` bytes are freed in the order of their
 /// addresses.
 std::uint64_t slabs_left_by(std::size_t count, std::size_t size) {
-  const auto h = std::make_unique<bounded_heap>();
+  const auto h = make_heap();
   auto* own = h->attach();
   std::vector<void*> blocks(count);
   for (void*& block : blocks) block = allocate(*h, *own, size);
@@ -73,7 +73,7 @@ TEST(HeapBounds, CachesHoldSoMuchForEachProcessor) {
 }
 
 TEST(HeapBounds, ClassesAboveTheBoundAreNeverCached) {
-  const std::unique_ptr<bounded_heap> h = make(1 << 20);
+  const auto h = make(1 << 20);
   bounded_heap::cache* own = h->attach();
   ASSERT_NE(own, nullptr);
   for (const std::size_t size : {1024u, 1100u, 8000u, 32768u}) {
@@ -87,57 +87,16 @@ TEST(HeapBounds, ClassesAboveTheBoundAreNeverCached) {
   }
   h->detach(own);
   EXPECT_EQ(totals(*h).bytes_in_use, 0u);
-  h->audit();
-}
-
-TEST(HeapBounds, RandomProgramsNeverExceedTheBudget) {
-  for (const std::size_t budget : {std::size_t{1} << 20, std::size_t{3} << 20}) {
-    const std::unique_ptr<bounded_heap> h = make(budget);
-    h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});  // all that is dirty counts
-    bounded_heap::cache* own = h->attach();
-    ASSERT_NE(own, nullptr);
-    std::mt19937_64 random(budget);
-    std::vector<void*> live;
-    std::uint64_t refused = 0, resized = 0;
-    for (int i = 0; i < 40'000; ++i) {
-      const std::size_t size = random() % 10 == 0 ? random() % 200'000 : random() % 3000;
-      const std::uint64_t dice = random() % 100;
-      if (dice < 52) {
-        void* block = allocate(*h, *own, size);
-        refused += block == nullptr ? 1u : 0u;
-        if (block != nullptr) live.push_back(block);
-      } else if (!live.empty()) {
-        std::swap(live[random() % live.size()], live.back());
-        if (dice < 62) {
-          resized += h->resize_in_place(live.back(), size, "realloc") != 0 ? 1u : 0u;
-        } else {
-          deallocate(*h, *own, live.back());
-          live.pop_back();
-        }
-      }
-      if (i % 97 == 0) {
-        ASSERT_LE(totals(*h).committed_bytes, budget);
-      }
-    }
-    EXPECT_LE(totals(*h).peak_committed_bytes, budget);
-    EXPECT_GT(totals(*h).peak_committed_bytes, budget - (256u << 10));
-    EXPECT_GT(refused, 0u);
-    EXPECT_GT(resized, 0u);
-    for (void* block : live) deallocate(*h, *own, block);
-    h->detach(own);
-    EXPECT_EQ(totals(*h).bytes_in_use, 0u);
-    h->audit();
-  }
 }
 
 TEST(HeapBounds, ALimitMayChangeAtAnyTime) {
-  const std::unique_ptr<bounded_heap> h = make(8 << 20);
+  const auto h = make(8 << 20);
   h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
   bounded_heap::cache* own = h->attach();
   ASSERT_NE(own, nullptr);
   std::mt19937_64 random(7);
   std::vector<void*> live;
-  std::uint64_t refused = 0, crossings = 0, above = 0;
+  std::uint64_t refused = 0, crossings = 0, above = 0, resized = 0;
   std::size_t limit = 8 << 20, soft = limit;
   for (int i = 0; i < 60'000; ++i) {
     if (i % 500 == 0) {
@@ -155,8 +114,12 @@ TEST(HeapBounds, ALimitMayChangeAtAnyTime) {
       if (block != nullptr) live.push_back(block);
     } else if (!live.empty()) {
       std::swap(live[random() % live.size()], live.back());
-      deallocate(*h, *own, live.back());
-      live.pop_back();
+      if (random() % 16 == 0 && h->resize_in_place(live.back(), size, "realloc") != 0) {
+        ++resized;
+      } else {
+        deallocate(*h, *own, live.back());
+        live.pop_back();
+      }
     }
     const std::size_t after = h->committed_bytes();
     ASSERT_LE(after, std::max(before, limit)) << "above the limit nothing grows";
@@ -169,16 +132,16 @@ TEST(HeapBounds, ALimitMayChangeAtAnyTime) {
   }
   EXPECT_GT(refused, 0u);
   EXPECT_GT(crossings, 10u);
+  EXPECT_GT(resized, 0u);
   EXPECT_GT(above, 100u) << "or no limit was below what was in use";
   for (void* block : live) deallocate(*h, *own, block);
   h->detach(own);
-  h->audit();
 }
 
 // A slab whose pages are leaving is on no list meanwhile, and may have the only free block.
 TEST(HeapBounds, AFreeBlockWhosePagesAreLeavingServesARequestAtTheLimit) {
   const class_index c = detail::standard_classes.of_size(24 * 1024);
-  const std::unique_ptr<bounded_heap> h = make(1 << 20);
+  const auto h = make(1 << 20);
   std::vector<void*> blocks;
   while (void* const block = h->allocate_uncached(c)) blocks.push_back(block);
   h->deallocate_uncached(blocks[blocks.size() / 2], "free");
@@ -198,11 +161,10 @@ TEST(HeapBounds, AFreeBlockWhosePagesAreLeavingServesARequestAtTheLimit) {
   ASSERT_TRUE(other.joinable());
   other.join();
   EXPECT_NE(served, nullptr);
-  h->audit();
 }
 
 TEST(HeapBounds, ALargeBlockGrowsUpToTheBudgetInPlace) {
-  const std::unique_ptr<bounded_heap> h = make(1 << 20);
+  const auto h = make(1 << 20);
   void* block = large_of(*h, 512 << 10);
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(h->resize_in_place(block, 1 << 20, "realloc"), std::size_t{1} << 20);
@@ -217,31 +179,6 @@ TEST(HeapBounds, ALargeBlockGrowsUpToTheBudgetInPlace) {
   EXPECT_EQ(h->resize_in_place(block, 2 << 20, "realloc"), 0u);
   EXPECT_NE(h->resize_in_place(block, 1 << 20, "realloc"), 0u);
   EXPECT_EQ(totals(*h).committed_bytes, 1u << 20);
-}
-
-TEST(HeapBounds, ReleaseAllLeavesNothing) {
-  for (const bool later_ranges : {false, true}) {
-    const auto h = std::make_unique<bounded_heap>();
-    if (later_ranges) h->space().set_limit(64 << 20);
-    std::vector<bounded_heap::cache*> caches;
-    for (int i = 0; i < 12; ++i) caches.push_back(h->attach());
-    for (bounded_heap::cache* own : caches) {
-      ASSERT_NE(own, nullptr);
-      for (std::size_t size = 1; size < 100'000; size += size / 3 + 1)
-        ASSERT_NE(allocate(*h, *own, size), nullptr);
-    }
-    if (later_ranges) {
-      ASSERT_NE(large_of(*h, 30 << 20), nullptr);
-    }
-    for (std::size_t i = 0; i < 10; ++i) h->detach(caches[i]);  // more than are kept as spare
-    EXPECT_GT(h->space().live_reservations(), 2u);
-    h->release_all();
-    EXPECT_EQ(h->space().live_reservations(), 0u);
-    EXPECT_EQ(h->space().live_bytes(), 0u);
-  }
-  const auto unused = std::make_unique<bounded_heap>();
-  unused->release_all();
-  EXPECT_EQ(unused->space().live_reservations(), 0u);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ std::set<std::uintptr_t> lines_of(const std::vector<void*>& blocks, std::size_t 
 
 // Where RLIMIT_DATA is used up, by free pages too: they are closed, and leave room.
 TEST(HeapCaches, AThreadThatBeginsWhereMemoryIsOutHasACacheWhenPagesAreFree) {
-  const auto h = std::make_unique<test_heap>();
+  const auto h = make_heap();
   void* const used = large_of(*h, 8 << 20);
   ASSERT_NE(used, nullptr);
   h->space().refuse_memory_until_closed();
@@ -61,38 +61,13 @@ TEST(HeapCaches, AThreadThatBeginsWhereMemoryIsOutHasACacheWhenPagesAreFree) {
   h->detach(own);
 }
 
-TEST(HeapCaches, AtMostEightSpareOnesAreKept) {
-  const auto h = std::make_unique<test_heap>();
-  ASSERT_TRUE(h->start());
-  const std::size_t before = h->space().live_reservations();
-  for (int round = 0; round < 3; ++round) {
-    std::vector<cache*> owners;
-    for (int i = 0; i < 20; ++i) {
-      owners.push_back(h->attach());
-      EXPECT_EQ(h->cache_count(), owners.size());
-    }
-    EXPECT_EQ(h->space().live_reservations(), before + 20);
-    for (cache* own : owners) {
-      void* block = allocate(*h, *own, 100);
-      deallocate(*h, *own, block);
-      h->detach(own);
-    }
-    EXPECT_EQ(h->cache_count(), 0u);
-    EXPECT_EQ(h->space().live_reservations(), before + 8);
-  }
-  const std::uint64_t calls = h->space().calls();
-  for (int i = 0; i < 8; ++i) static_cast<void>(h->attach());
-  EXPECT_EQ(h->space().calls(), calls) << "spare ones cost no system call";
-  h->audit();
-}
-
 // One thread allocates for two others. They free what they got and allocate for themselves. A
 // thread has no cache before it allocates, but for a few that free much.
 TEST(HeapCaches, NeighboursThatAreHandedOverShareNoLineAfterwards) {
   for (const std::size_t size : {16u, 32u, 48u, 80u, 112u}) {
     for (const auto& [by_turns, have_caches] :
          {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
-      const auto h = std::make_unique<test_heap>();
+      const auto h = make_heap();
       cache* giver = h->attach();
       std::array<cache*, 2> owners{};
       if (have_caches) owners = {h->attach(), h->attach()};
@@ -124,13 +99,12 @@ TEST(HeapCaches, NeighboursThatAreHandedOverShareNoLineAfterwards) {
       EXPECT_EQ(shared.size(), 0u)
           << size << (by_turns ? ", by turns" : "") << (have_caches ? ", with caches" : "");
       check_equations(stats_of(*h, owners[0]));
-      h->audit();
     }
   }
 }
 
 TEST(HeapCaches, AThreadThatOnlyFreesSoonHasAStack) {
-  const auto h = std::make_unique<test_heap>();
+  const auto h = make_heap();
   cache* giver = h->attach();
   cache* taker = h->attach();
   constexpr std::size_t count = 100, handed_over = 32;
@@ -141,13 +115,12 @@ TEST(HeapCaches, AThreadThatOnlyFreesSoonHasAStack) {
   EXPECT_EQ(taker->count(test_heap::classes::class_for(500, 1)), 1u)
       << "a block with lines of its own";
   h->detach(taker);
-  h->audit();
 }
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
 TEST(HeapCaches, KeepWithinTheirShareOfATotal) {
-  const auto h = std::make_unique<test_heap>();  // on two processors
+  const auto h = make_heap();  // on two processors
   heap_bounds bounds;
   bounds.caches_bytes = 4 * mib;
   h->set_bounds(bounds);
@@ -172,11 +145,10 @@ TEST(HeapCaches, KeepWithinTheirShareOfATotal) {
   EXPECT_LE(own->room_bytes(), total);
   deallocate(*h, *own, much);
   h->detach(own);
-  h->audit();
 }
 
 TEST(HeapCaches, GrowInProportionToWhatIsInUse) {
-  const auto h = std::make_unique<test_heap>();
+  const auto h = make_heap();
   h->space().set_processors(16);
   cache* own = h->attach();
   use_all_classes(*h, *own);
@@ -189,43 +161,10 @@ TEST(HeapCaches, GrowInProportionToWhatIsInUse) {
   EXPECT_LE(own->capacity_bytes, 32 * mib);
   deallocate(*h, *own, much);
   h->detach(own);
-  h->audit();
-}
-
-TEST(HeapCaches, OfIdleOwnersTogetherStayBelowTheSumOfTheirShares) {
-  constexpr std::size_t owners = support::takes_samples ? 15 : 100;
-  for (const std::size_t processors : {1u, 4u}) {
-    const auto h = std::make_unique<test_heap>();
-    h->space().set_processors(processors);
-    const std::size_t total = heap_bounds{}.caches_total(processors);
-    std::vector<cache*> idle;
-    double shares = 0;  // of the total: 1 + 1/2 + 1/3 + ...
-    std::size_t most_misses = 0, held = 0;
-    for (std::size_t k = 1; k <= owners; ++k) {
-      idle.push_back(h->attach());
-      use_all_classes(*h, *idle.back(), 2);
-      shares += 1.0 / static_cast<double>(k);
-      held += held_by(*idle.back());
-      ASSERT_LE(static_cast<double>(held), static_cast<double>(total) * shares) << k;
-    }
-    EXPECT_GT(held, total / 2) << "or this test shows nothing";
-    // A few misses are all that it takes to follow: each gives back as much as it may.
-    for (cache* own : idle) {
-      std::size_t misses = 0;
-      for (; own->room_bytes() > total / idle.size(); ++misses) {
-        deallocate(*h, *own, h->allocate_class(*own, 1));
-        ASSERT_LT(misses, 1000u);
-      }
-      most_misses = std::max(most_misses, misses);
-    }
-    EXPECT_LE(most_misses, 20u);
-    for (cache* own : idle) h->detach(own);
-    h->audit();
-  }
 }
 
 TEST(HeapCaches, WithATinyShareEveryClassIsServed) {
-  const auto h = std::make_unique<test_heap>();
+  const auto h = make_heap();
   h->let_misses_reclaim(false);  // a look would close stacks
   h->space().set_processors(1);
   heap_bounds bounds;
@@ -242,11 +181,10 @@ TEST(HeapCaches, WithATinyShareEveryClassIsServed) {
   }
   for (cache* own : owners) h->detach(own);
   EXPECT_EQ(stats_of(*h).total.bytes_in_use, 0u);
-  h->audit();
 }
 
 TEST(HeapCaches, AFullCacheGivesUpWhatRestsForAnotherClass) {
-  const auto h = std::make_unique<test_heap>();
+  const auto h = make_heap();
   h->space().set_processors(1);
   heap_bounds bounds;
   bounds.caches_bytes = 64 << 10;
@@ -262,32 +200,6 @@ TEST(HeapCaches, AFullCacheGivesUpWhatRestsForAnotherClass) {
     EXPECT_LE(own->room_bytes(), bounds.caches_bytes);
   }
   h->detach(own);
-  h->audit();
-}
-
-TEST(HeapCaches, AnOwnersEndSortsBackMuchThatRests) {
-  auto [h, own] = heap_with_cache();
-  std::vector<void*> blocks(60'000);
-  for (void*& block : blocks) block = allocate(*h, *own, 128);
-  std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(7));
-  for (void* block : blocks) deallocate(*h, *own, block);
-  const class_index c = detail::standard_classes.of_size(128);
-  ASSERT_GT(stats_of(*h, own).classes[c - 1].slabs, 50u) << "what rests holds its slabs";
-  h->detach(own);
-  EXPECT_EQ(stats_of(*h).classes[c - 1].slabs, 0u);
-  h->audit();
-
-  // An owner that moved little does not sort what others left.
-  own = h->attach();
-  for (void*& block : blocks) block = allocate(*h, *own, 128);
-  std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(8));
-  cache* other = h->attach();
-  for (void* block : blocks) deallocate(*h, *own, block);
-  deallocate(*h, *other, allocate(*h, *other, 128));
-  h->detach(other);
-  EXPECT_GT(stats_of(*h, own).classes[c - 1].slabs, 50u);
-  h->detach(own);
-  h->audit();
 }
 
 // ---- threads ------------------------------------------------------------------------------------
@@ -317,11 +229,9 @@ TEST(HeapThreads, LockAllKeepsTheOthersOut) {
 }
 
 // ---- cache_set ----------------------------------------------------------------------------------
-// The lists of a heap's caches, what each may hold, and what happens when memory is refused.
+// The lists of a heap's caches, and what each may hold.
 
-using namespace ashlar;
 using namespace ashlar::detail;
-using namespace test;
 
 constexpr std::size_t total = 1000;
 
@@ -419,42 +329,6 @@ TEST(CacheSet, KeepsEightSpareOnesAndAllWhileItIsSealed) {
   for (thread_cache* c : all) f.detach(c);
   EXPECT_EQ(f.space.live_bytes(), 12 * bytes_each) << "releasing would be a system call";
   f.space.seal(false);
-}
-
-TEST(CacheSet, KeepOnlyForgetsTheOthers) {
-  set_fixture f;
-  thread_cache* const gone = f.attach();
-  thread_cache* const own = f.attach();
-  thread_cache* const gone_too = f.attach();
-  f.caches.keep_only(own);
-  EXPECT_EQ(f.owned(), (std::vector<const thread_cache*>{own}));
-  EXPECT_EQ(f.caches.count(), 1u);
-  f.detach(own);
-  EXPECT_TRUE(f.owned().empty());
-  for (thread_cache* c : {gone, gone_too})  // nobody's: the test gives them back
-    f.space.release(c, align_up(sizeof(thread_cache), page_size));
-}
-
-TEST(CacheSet, RefusedMemoryLeavesNothingBehind) {
-  for (std::uint64_t nth = 1;; ++nth) {
-    set_fixture f;
-    f.space.fail_nth(nth);
-    const bool attached = f.attach() != nullptr;
-    f.space.fail_nth(0);
-    EXPECT_EQ(f.caches.count(), attached ? 1u : 0u);
-    if (attached) break;
-    EXPECT_EQ(f.space.live_bytes(), 0u) << "call " << nth;
-    ASSERT_LT(nth, 10u);
-  }
-  set_fixture f;
-  f.space.fail_always(space_call::populate, true);
-  EXPECT_FALSE(f.caches.prefault(f.space, {}, 3, nullptr));
-  EXPECT_EQ(f.space.live_bytes(), 0u);
-  f.space.fail_always(space_call::populate, false);
-  EXPECT_TRUE(f.caches.prefault(f.space, {}, 3, nullptr));
-  f.space.fail_from(1);
-  for (int i = 0; i < 3; ++i) EXPECT_NE(f.attach(), nullptr) << "they wait for owners";
-  EXPECT_EQ(f.attach(), nullptr);
 }
 
 }  // namespace

@@ -21,9 +21,8 @@ void leave_a_block_in_each_slab(test_heap& h, cache& own, std::size_t size, std:
 }
 
 TEST(HeapGrowth, FewRestingBlocksHoldNoSlabsBack) {
-  const auto h = std::make_unique<test_heap>();
+  auto [h, own] = heap_with_cache();
   h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
-  cache* own = h->attach();
   constexpr std::size_t bytes = 8 << 20;
   std::vector<void*> blocks;
   for (const std::size_t size : {64u, 96u, 128u, 192u, 256u}) {
@@ -83,141 +82,87 @@ TEST(HeapGrowth, TheStashesServeAnyRequestBeforeARefusal) {
 }
 
 // ---- what nobody needs goes back, by and by ----------------------------------------------------
+// How often misses look: reclaimer_test.cpp. Delays of 0 and below: page_heap_giving_back_test.cpp.
 
 constexpr std::uint64_t delay = 1000;
 
-/// Misses that change nothing: every miss looks whether it is time to give back, and does a part of
-/// it.
-void miss(test_heap& h, cache& own, int times = 60) {
-  for (; times != 0; --times) deallocate(h, own, large_of(h, 40'000));
-}
+class HeapMaintenance : public testing::Test {
+ protected:
+  HeapMaintenance() { h_->set_purge_policy({.delay_ms = delay, .keep_bytes = 0}); }
 
-TEST(HeapMaintenance, UnneededStashesAndPagesLeaveAfterTheDelay) {
-  const auto h = std::make_unique<test_heap>();
-  h->set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
-  cache* own = h->attach();
-  void* const room = large_of(*h, 40'000);
-  std::vector<void*> blocks;
-  for (int i = 0; i < 16'000; ++i) blocks.push_back(allocate(*h, *own, 64));
-  deallocate(*h, *own, room);  // pages for the misses: the heap's growth would settle the stash
-  for (void* block : blocks) deallocate(*h, *own, block);
-  h->flush(*own);
-  const std::uint64_t slabs = stats_of(*h, own).classes[3].slabs;
-  ASSERT_GE(slabs, 15u);
-  const std::uint64_t held = stats_of(*h, own).total.committed_bytes;
-  ASSERT_GE(held, 16'000u * 64);
+  /// Misses that change nothing: every miss looks whether it is time to give back, and does a part
+  /// of it.
+  void miss() {
+    for (int i = 0; i < 60; ++i) deallocate(*h_, *own_, large_of(*h_, 40'000));
+  }
+  void take(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) blocks_.push_back(allocate(*h_, *own_, 64));
+  }
+  /// Effects: all that was taken is stashed.
+  void give_all() {
+    for (void* block : blocks_) deallocate(*h_, *own_, block);
+    blocks_.clear();
+    h_->flush(*own_);
+  }
+  std::uint64_t slabs() { return stats_of(*h_, own_).classes[3].slabs; }
+  ashlar_total_stats total() { return stats_of(*h_, own_).total; }
+
+  const std::unique_ptr<test_heap> h_ = std::make_unique<test_heap>();
+  cache* const own_ = h_->attach();
+  std::vector<void*> blocks_;
+};
+
+TEST_F(HeapMaintenance, UnneededStashesAndPagesLeaveAfterTheDelay) {
+  void* const room = large_of(*h_, 40'000);
+  take(16'000);
+  deallocate(*h_, *own_, room);  // pages for the misses: the heap's growth would settle the stash
+  give_all();
+  const std::uint64_t slabs_before = slabs();
+  ASSERT_GE(slabs_before, 15u);
+  ASSERT_GE(total().committed_bytes, 16'000u * 64);
   std::uint64_t slabs_left = 0, pages_left = 0;
   for (std::uint64_t t = 0; t <= 4 * delay; t += 10) {
-    h->space().set_clock(t);
-    miss(*h, *own);
-    const ashlar_stats s = stats_of(*h, own);
-    if (slabs_left == 0 && s.classes[3].slabs == 0) slabs_left = t;
-    if (pages_left == 0 && s.total.given_back_bytes >= slabs * 64 * 1024) pages_left = t;
+    h_->space().set_clock(t);
+    miss();
+    if (slabs_left == 0 && slabs() == 0) slabs_left = t;
+    if (pages_left == 0 && total().given_back_bytes >= slabs_before * 64 * 1024) pages_left = t;
   }
   EXPECT_GT(slabs_left, delay / 2 - 1) << "the stash was not given time";
   EXPECT_LE(slabs_left, delay + 20);
   EXPECT_GE(pages_left, slabs_left + delay) << "free pages were not given time";
   EXPECT_LE(pages_left, 5 * delay / 2 + 40);
-  EXPECT_LE(stats_of(*h, own).total.committed_bytes, 128u * 1024) << "but for the misses' own";
-  h->audit();
+  EXPECT_LE(total().committed_bytes, 128u * 1024) << "but for the misses' own";
+  h_->audit();
 }
 
-TEST(HeapMaintenance, WhatIsNeededAgainAndAgainStays) {
-  const auto h = std::make_unique<test_heap>();
-  h->set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
-  cache* own = h->attach();
-  std::vector<void*> blocks(10'000);
-  for (void*& block : blocks) block = allocate(*h, *own, 64);
-  for (void* block : blocks) deallocate(*h, *own, block);
-  h->flush(*own);
-  const std::uint64_t slabs = stats_of(*h, own).classes[3].slabs;
+TEST_F(HeapMaintenance, WhatIsNeededAgainAndAgainStays) {
+  take(10'000);
+  give_all();
+  const std::uint64_t slabs_before = slabs();
   for (std::uint64_t t = 0; t <= 10 * delay; t += 100) {
-    h->space().set_clock(t);
-    for (void*& block : blocks) block = allocate(*h, *own, 64);
-    for (void* block : blocks) deallocate(*h, *own, block);
-    h->flush(*own);
-    ASSERT_EQ(stats_of(*h, own).classes[3].slabs, slabs) << t << " ms";
+    h_->space().set_clock(t);
+    take(10'000);
+    give_all();
+    ASSERT_EQ(slabs(), slabs_before) << t << " ms";
   }
-  EXPECT_EQ(stats_of(*h, own).total.given_back_bytes, 0u);
+  EXPECT_EQ(total().given_back_bytes, 0u);
 }
 
-TEST(HeapMaintenance, LooksAtMostEveryHalfDelay) {
-  const auto h = std::make_unique<test_heap>();
-  h->set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
-  cache* own = h->attach();
-  void* large = large_of(*h, 256 * detail::page_size);
-  void* apart = large_of(*h, 2 * detail::page_size);
-  void* small = large_of(*h, 10 * detail::page_size);
-  const auto look_at = [&](std::uint64_t t) {
-    h->space().set_clock(t);
-    void* block = large_of(*h, 2 * detail::page_size);
-    deallocate(*h, *own, block);
-    return stats_of(*h, own).total.given_back_bytes;
-  };
-  look_at(0);                   // looks; again at 501
-  deallocate(*h, *own, large);  // dirty since 0
-  EXPECT_EQ(look_at(501), 0u);  // looks; again at 1002
-  deallocate(*h, *own, small);
-  EXPECT_EQ(look_at(1000), 0u) << "old enough, but it is not time to look";
-  EXPECT_EQ(look_at(1001), 0u);
-  const std::uint64_t returned = look_at(1002);
-  EXPECT_GE(returned, 256 * detail::page_size);
-  EXPECT_LT(returned, 266 * detail::page_size) << "the other one is younger";
-  EXPECT_EQ(look_at(1502), returned);
-  EXPECT_GT(look_at(1503), returned);
-  deallocate(*h, *own, apart);
-}
-
-TEST(HeapMaintenance, DelayZeroGivesBackWithinAMillisecond) {
-  const auto h = std::make_unique<test_heap>();
-  h->set_purge_policy({.delay_ms = 0, .keep_bytes = 0});
-  cache* own = h->attach();
-  for (std::uint64_t t = 5; t < 20; ++t) {
-    h->space().set_clock(t);
-    deallocate(*h, *own, large_of(*h, 1 << 20));
-    EXPECT_EQ(stats_of(*h, own).total.given_back_bytes, (t - 4) << 20);
-    EXPECT_EQ(stats_of(*h, own).total.committed_bytes, 0u);
-  }
-}
-
-TEST(HeapMaintenance, DelayBelowZeroKeepsEverything) {
-  const auto h = std::make_unique<test_heap>();
-  h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
-  cache* own = h->attach();
-  miss(*h, *own);  // as above
-  std::vector<void*> blocks(5'000);
-  for (void*& block : blocks) block = allocate(*h, *own, 64);
-  for (void* block : blocks) deallocate(*h, *own, block);
-  h->flush(*own);
-  const std::uint64_t slabs = stats_of(*h, own).classes[3].slabs;
-  for (std::uint64_t t = 0; t < 1'000'000; t += 100'000) {
-    h->space().set_clock(t);
-    miss(*h, *own);
-  }
-  EXPECT_EQ(stats_of(*h, own).classes[3].slabs, slabs);
-  EXPECT_EQ(stats_of(*h, own).total.given_back_bytes, 0u);
-}
-
-TEST(HeapMaintenance, TheHeapDoesNotGrowWhileMuchIsStashed) {
-  const auto h = std::make_unique<test_heap>();
-  h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
-  cache* own = h->attach();
-  std::vector<void*> blocks(16'000);
-  for (void*& block : blocks) block = allocate(*h, *own, 64);
-  for (void* block : blocks) deallocate(*h, *own, block);
-  h->flush(*own);
-  ASSERT_GE(stats_of(*h, own).classes[3].slabs, 15u) << "the stash must hold them";
-  const std::uint64_t committed = stats_of(*h, own).total.committed_bytes;
+TEST_F(HeapMaintenance, TheHeapDoesNotGrowWhileMuchIsStashed) {
+  h_->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
+  take(16'000);
+  give_all();
+  ASSERT_GE(slabs(), 15u) << "the stash must hold them";
+  const std::uint64_t committed = total().committed_bytes;
   // Another class, then a large block, in the memory of the first.
-  std::vector<void*> others;
-  for (int i = 0; i < 400; ++i) others.push_back(allocate(*h, *own, 1024));
-  ASSERT_NE(large_of(*h, 300'000), nullptr);
+  for (int i = 0; i < 400; ++i) ASSERT_NE(allocate(*h_, *own_, 1024), nullptr);
+  ASSERT_NE(large_of(*h_, 300'000), nullptr);
   // A miss sorts back a part of what is stashed, so the first pages that are needed may be new
   // ones.
-  EXPECT_LE(stats_of(*h, own).total.committed_bytes, committed + 2 * detail::slab_bytes_min);
-  miss(*h, *own);
-  EXPECT_LT(stats_of(*h, own).classes[3].slabs, 2u);
-  h->audit();
+  EXPECT_LE(total().committed_bytes, committed + 2 * detail::slab_bytes_min);
+  miss();
+  EXPECT_LT(slabs(), 2u);
+  h_->audit();
 }
 
 }  // namespace

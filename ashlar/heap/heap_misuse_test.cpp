@@ -150,20 +150,6 @@ TEST_P(HeapDeathTest, ASecondFreeRightAfterTheFirstIsSeenAtOnce) {
   }
 }
 
-// What a stack got last may have left it since.
-TEST_P(HeapDeathTest, ABlockFreedAndAllocatedAgainMayBeFreedAgain) {
-  for (const std::size_t size : {1u, 48u, 1000u, 32'768u, 131'072u})
-    for (int i = 0; i < 3; ++i) {
-      void* const a = allocate(*h, *own, size);
-      void* const b = allocate(*h, *own, size);
-      deallocate(*h, *own, a);
-      deallocate(*h, *own, b);
-    }
-  h->flush(*own);
-  h->trim();
-  h->audit();
-}
-
 TEST_P(HeapDeathTest, AnAddressInsideABlockIsSeenAtOnce) {
   constexpr const char* inside = "the address is inside";
   for (std::size_t c = 1; c < class_count; c += support::step(7u)) {

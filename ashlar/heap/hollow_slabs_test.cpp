@@ -88,6 +88,19 @@ class hollow_heap {
       mark(i);
     }
   }
+  /// Effects: one block in `n` is in use, and what was free before has been taken once since.
+  void keep_again_one_in(std::size_t n) {
+    keep_one_in(n);
+    heap.trim();  // sorts back what is stashed
+    fill_again();
+    keep_one_in(n);
+  }
+  reclaim_progress reclaim_at_once() {
+    reclaim_progress scan;
+    scan.at_once = true;
+    while (heap.reclaim_step(scan)) continue;
+    return scan;
+  }
   /// Effects: misses at time `ms`, of a class of their own, each of which does a part of a scan if
   /// it is time.
   void scan(std::uint64_t ms) {
@@ -167,10 +180,7 @@ TEST(HollowSlabs, TrimGivesTheirFreePagesBack) {
 
 TEST_F(HollowSlabsWithPages, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
-  h->keep_one_in(512);
-  h->heap.trim();  // sorts back what is stashed
-  h->fill_again();
-  h->keep_one_in(512);
+  h->keep_again_one_in(512);
   std::uint64_t left = 0;
   const std::size_t full = h->resident();
   for (std::uint64_t t = 1; t <= 6 * delay; t += 10) {
@@ -219,11 +229,7 @@ TEST_F(HollowSlabsWithPages, ALookAtOnceWaitsForNothing) {
   const std::size_t full = h->resident();
   deallocate(h->heap, *h->own, large_of(h->heap, mebibyte / 2));
   ASSERT_EQ(h->resident(), full);
-  reclaim_progress scan;
-  scan.at_once = true;
-  while (h->heap.reclaim_step(scan)) {
-  }
-  EXPECT_GE(scan.bytes, mebibyte);
+  EXPECT_GE(h->reclaim_at_once().bytes, mebibyte);
   EXPECT_LT(h->resident(), full / 4);
   h->check();
 }
@@ -233,10 +239,7 @@ TEST(HollowSlabs, WhatIsToBeKeptStaysAtOnceToo) {
   h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 100 * mebibyte});
   h->keep_one_in(512);
   deallocate(h->heap, *h->own, large_of(h->heap, mebibyte));
-  reclaim_progress scan;
-  scan.at_once = true;
-  while (h->heap.reclaim_step(scan)) {
-  }
+  const reclaim_progress scan = h->reclaim_at_once();
   EXPECT_EQ(scan.bytes, 0u);
   EXPECT_TRUE(scan.saw_last_slab) << "there is nothing to wait for";
 }
@@ -330,15 +333,16 @@ TEST(HollowSlabs, MissesBringNoneWhereNoMoreIsIdleThanBefore) {
 }
 
 TEST(HollowSlabs, MissesBringNoneForALookThatDoesNotGoOn) {
-  const auto background = std::make_unique<heap_in_a_look>(512);
-  background->heap.let_misses_reclaim(false);
-  EXPECT_TRUE(background->opens_stacks()) << "another thread looks";
-  const auto never = std::make_unique<heap_in_a_look>(512);
-  never->heap.set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
-  EXPECT_TRUE(never->opens_stacks());
-  const auto rests = std::make_unique<heap_in_a_look>(512);
-  rests->heap.close_freed(detail::closing::always);
-  EXPECT_TRUE(rests->opens_stacks()) << "a block that was freed last is not to leave";
+  constexpr std::pair<const char*, void (*)(test_heap&)> all[] = {
+      {"another thread looks", [](test_heap& h) { h.let_misses_reclaim(false); }},
+      {"never", [](test_heap& h) { h.set_purge_policy({.delay_ms = -1, .keep_bytes = 0}); }},
+      {"a block that was freed last is not to leave",
+       [](test_heap& h) { h.close_freed(closing::always); }}};
+  for (const auto& [why, stop] : all) {
+    const auto h = std::make_unique<heap_in_a_look>(512);
+    stop(h->heap);
+    EXPECT_TRUE(h->opens_stacks()) << why;
+  }
 }
 
 /// A heap whose blocks of 64 bytes are nearly all free. It grows by blocks of another size, while
@@ -440,19 +444,18 @@ TEST(HollowSlabs, GrowthGivesNothingBackWhereLittleIsIdle) {
 }
 
 TEST(HollowSlabs, GrowthLeavesWhatIsToBeKept) {
-  const auto never = std::make_unique<growing_heap>(8 * mebibyte);
-  never->heap.set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
-  EXPECT_EQ(never->grow(8 * mebibyte), 0u);
-  const auto kept = std::make_unique<growing_heap>(8 * mebibyte);
-  kept->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 64 * mebibyte});
-  EXPECT_EQ(kept->grow(8 * mebibyte), 0u);
-  const auto others = std::make_unique<growing_heap>(8 * mebibyte);
-  others->heap.let_misses_reclaim(false);
-  EXPECT_EQ(others->grow(8 * mebibyte), 0u) << "another thread looks";
-  const auto refused = std::make_unique<growing_heap>(8 * mebibyte);
-  refused->heap.space().fail_always(space_call::purge, true);
-  EXPECT_EQ(refused->grow(8 * mebibyte), 0u);
-  refused->heap.space().fail_always(space_call::purge, false);
+  constexpr std::pair<const char*, void (*)(test_heap&)> all[] = {
+      {"never", [](test_heap& h) { h.set_purge_policy({.delay_ms = -1, .keep_bytes = 0}); }},
+      {"to be kept",
+       [](test_heap& h) { h.set_purge_policy({.delay_ms = delay, .keep_bytes = 64 * mebibyte}); }},
+      {"another thread looks", [](test_heap& h) { h.let_misses_reclaim(false); }},
+      {"refused", [](test_heap& h) { h.space().fail_always(space_call::purge, true); }}};
+  for (const auto& [why, keep] : all) {
+    const auto h = std::make_unique<growing_heap>(8 * mebibyte);
+    keep(h->heap);
+    EXPECT_EQ(h->grow(8 * mebibyte), 0u) << why;
+    h->heap.space().fail_always(space_call::purge, false);
+  }
 }
 
 TEST_F(HollowSlabsWithPages, NoneLeavesThatIsToBeKept) {
@@ -469,28 +472,11 @@ TEST_F(HollowSlabsWithPages, NoneLeavesThatIsToBeKept) {
   EXPECT_GT(h->heap.trim(), mebibyte);
 }
 
-TEST_F(HollowSlabsWithPages, ARefusedSystemCallKeepsThem) {
-  const auto h = std::make_unique<hollow_heap>(256, 2 * mebibyte);
-  const std::size_t full = h->resident();
-  h->keep_one_in(100);
-  h->heap.space().fail_always(space_call::purge, true);
-  EXPECT_EQ(h->heap.trim(), 0u);
-  h->heap.audit();
-  EXPECT_EQ(h->resident(), full);
-  h->heap.space().fail_always(space_call::purge, false);
-  EXPECT_GT(h->heap.trim(), mebibyte);
-  h->check();
-  h->heap.audit();
-}
-
 // A scan goes on where the last one ended, and begins anew after the last slab.
 TEST_F(HollowSlabsWithPages, ManyAreLookedAtPieceByPiece) {
   const auto h =
       std::make_unique<hollow_heap>(1024, 16 * mebibyte, heap_bounds{.slabs_a_scan = 100});
-  h->keep_one_in(64);
-  h->heap.trim();
-  h->fill_again();
-  h->keep_one_in(64);
+  h->keep_again_one_in(64);
   const std::size_t full = h->resident();
   std::size_t least = full, first = full;
   for (std::uint64_t t = delay; t <= 12 * delay; t += delay / 2 + 1) {
@@ -507,10 +493,7 @@ TEST_F(HollowSlabsWithPages, ManyAreLookedAtPieceByPiece) {
 TEST_F(HollowSlabsWithPages, OneIsLookedAtInParts) {
   const auto h =
       std::make_unique<hollow_heap>(1024, mebibyte, heap_bounds{.instructions_a_call = 500});
-  h->keep_one_in(64);
-  h->heap.trim();
-  h->fill_again();
-  h->keep_one_in(64);
+  h->keep_again_one_in(64);
   const std::size_t full = h->resident();
   const std::uint64_t before = h->heap.space().calls(space_call::purge);
   for (std::uint64_t t = 1; t <= 100 * delay; t += delay / 2 + 1) h->scan(t);
@@ -548,43 +531,6 @@ TEST_F(HollowSlabsWithPages, NobodyGetsAPageThatIsLeaving) {
   EXPECT_TRUE(called);
   h->check();
   h->heap.audit();
-}
-
-TEST(HollowSlabs, ThreadsGoOnMeanwhile) {
-  const auto h = std::make_unique<test_heap>();
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
-  for (std::uint64_t number = 1; number <= 3; ++number) {
-    threads.emplace_back([&, number] {
-      cache* own = h->attach();
-      std::mt19937_64 random(number);
-      std::array<std::uint64_t*, 4000> blocks{};
-      while (!stop.load(std::memory_order_relaxed)) {
-        const std::size_t i = random() % blocks.size();
-        if (blocks[i] != nullptr) {
-          EXPECT_EQ(*blocks[i], number * 10'000 + i);
-          deallocate(*h, *own, blocks[i]);
-          blocks[i] = nullptr;
-        } else if (random() % 4 == 0) {
-          blocks[i] = static_cast<std::uint64_t*>(allocate(*h, *own, i % 2 == 0 ? 640 : 3000));
-          *blocks[i] = number * 10'000 + i;
-        }
-        if (random() % 500 == 0) h->flush(*own);
-      }
-      for (std::uint64_t* block : blocks)
-        if (block != nullptr) deallocate(*h, *own, block);
-      h->detach(own);
-    });
-  }
-  std::size_t bytes = 0;
-  for (int i = 0; i < 300 || bytes == 0; ++i) bytes += h->trim();
-  stop = true;
-  for (std::thread& t : threads) t.join();
-  h->trim();
-  h->audit();
-  ashlar_stats s;
-  h->collect(s, nullptr);
-  EXPECT_EQ(s.total.committed_bytes, 0u);
 }
 
 }  // namespace

@@ -10,34 +10,25 @@ using cache = test_heap::cache;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-/// Allocates blocks of every kind up to `bytes`, written whole, replaces some, frees all. Returns
-/// how many requests were refused.
+/// Allocates blocks of every kind up to `bytes`, written whole, frees half of them, again and
+/// again, and then all. Returns: how many requests were refused.
 std::size_t use(test_heap& h, cache& own, std::size_t bytes, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  struct block {
-    void* begin;
-    std::size_t size;
-  };
-  std::vector<block> live;
-  std::size_t in_use = 0, refused = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    const std::size_t size = 1 + random() % (random() % 50 == 0 ? 300'000 : 3'000);
-    while (!live.empty() && (in_use + size > bytes || random() % 3 == 0)) {
-      std::swap(live[random() % live.size()], live.back());
-      in_use -= live.back().size;
-      deallocate(h, own, live.back().begin);
-      live.pop_back();
+  std::vector<void*> live;
+  std::size_t refused = 0;
+  for (std::size_t round = 0, in_use = 0; round < 10; ++round, in_use /= 2) {
+    while (in_use + 300'000 < bytes) {
+      const std::size_t size = 1 + random() % (random() % 50 == 0 ? 300'000 : 3'000);
+      void* const fresh = allocate(h, own, size);
+      refused += fresh == nullptr ? 1u : 0u;
+      if (fresh != nullptr) live.push_back(std::memset(fresh, 0x5a, size));
+      in_use += size;
     }
-    void* const fresh = allocate(h, own, size);
-    if (fresh == nullptr) {
-      ++refused;
-      continue;
-    }
-    std::memset(fresh, 0x5a, size);
-    live.push_back({fresh, size});
-    in_use += size;
+    std::shuffle(live.begin(), live.end(), random);
+    for (std::size_t left = live.size() / 2; live.size() != left; live.pop_back())
+      deallocate(h, own, live.back());
   }
-  for (const block& b : live) deallocate(h, own, b.begin);
+  for (void* block : live) deallocate(h, own, block);
   return refused;
 }
 
@@ -45,9 +36,8 @@ TEST(Prefault, AfterItASealedHeapCallsTheSpaceForNothing) {
   auto [h, own] = heap_with_cache();
   ASSERT_TRUE(h->prefault(32 * mebibyte, 2, own));
   h->seal(true);
-  ashlar_stats s;
-  h->collect(s, own);
-  const std::uint64_t before = h->space().calls(), tables = s.total.metadata_bytes;
+  const std::uint64_t before = h->space().calls();
+  const std::uint64_t tables = stats_of(*h, own).total.metadata_bytes;
   EXPECT_EQ(use(*h, *own, 16 * mebibyte, 1), 0u);
   // Caches that were made beforehand serve new owners, and stay when these end.
   cache* second = h->attach();
@@ -63,9 +53,7 @@ TEST(Prefault, AfterItASealedHeapCallsTheSpaceForNothing) {
   for (const space_call kind : never) EXPECT_EQ(h->space().calls(kind), 0u);
   EXPECT_EQ(h->trim(), 0u);
   EXPECT_EQ(h->space().calls(), before);
-  h->collect(s, own);
-  EXPECT_EQ(s.total.metadata_bytes, tables) << "a stash or table was not in memory";
-  h->audit();
+  EXPECT_EQ(stats_of(*h, own).total.metadata_bytes, tables) << "a stash or table was not there";
 }
 
 TEST(Prefault, WhatIsThereIsAllThereIsUntilUnsealed) {
@@ -88,7 +76,6 @@ TEST(Prefault, WhatIsThereIsAllThereIsUntilUnsealed) {
   EXPECT_NE(more, nullptr);
   deallocate(*h, *own, more);
   deallocate(*h, *own, large);
-  h->audit();
 }
 
 TEST(Prefault, IsKeptHoweverLongItIsFree) {
@@ -99,10 +86,8 @@ TEST(Prefault, IsKeptHoweverLongItIsFree) {
   deallocate(*h, *own, large);
   h->space().set_clock(1'000'000);
   deallocate(*h, *own, allocate(*h, *own, 200'000));  // somebody looks
-  ashlar_stats s;
-  h->collect(s, own);
-  EXPECT_GE(s.total.committed_bytes, 4 * mebibyte);
-  EXPECT_LT(s.total.committed_bytes, 21 * mebibyte);
+  EXPECT_GE(stats_of(*h, own).total.committed_bytes, 4 * mebibyte);
+  EXPECT_LT(stats_of(*h, own).total.committed_bytes, 21 * mebibyte);
 }
 
 TEST(Prefault, ABlockThatWasMovedBeforeIsFreedSealed) {
@@ -120,22 +105,20 @@ TEST(Prefault, ABlockThatWasMovedBeforeIsFreedSealed) {
   h->seal(false);
   deallocate(*h, *own, again);
   deallocate(*h, *own, wall);
-  h->audit();
 }
 
 TEST(Prefault, CostsLittleBesideItsBytes) {
   for (const std::size_t bytes : {mebibyte, 16 * mebibyte, 256 * mebibyte}) {
     auto [h, own] = heap_with_cache();
     ASSERT_TRUE(h->prefault(bytes, 0, own));
-    ashlar_stats s;
-    h->collect(s, own);
-    EXPECT_LE(s.total.metadata_bytes, bytes / 100 * 16 + 12 * mebibyte) << bytes;
+    EXPECT_LE(stats_of(*h, own).total.metadata_bytes, bytes / 100 * 16 + 12 * mebibyte) << bytes;
   }
 }
 
 TEST(Prefault, EveryCallMayFail) {
   for (std::uint64_t n = 1;; n += support::step(7u)) {
-    auto [h, own] = heap_with_cache();
+    const auto h = std::make_unique<test_heap>();
+    cache* const own = h->attach();
     ASSERT_NE(own, nullptr);
     h->space().fail_nth(n);
     const std::uint64_t before = h->space().calls();
@@ -165,7 +148,7 @@ TEST(Prefault, EveryCallMayFail) {
 }
 
 TEST(Prefault, MoreThanTheBudgetIsRefused) {
-  const auto h = std::make_unique<test_heap>();
+  const auto h = make_heap();
   h->set_bounds(heap_bounds::of_budget(8 * mebibyte));
   cache* own = h->attach();
   EXPECT_FALSE(h->prefault(9 * mebibyte, 0, own));

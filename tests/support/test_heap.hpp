@@ -14,9 +14,20 @@ struct test_heap_config {
 };
 using test_heap = basic_heap<test_heap_config>;
 
-/// Returns: a heap, and its first cache.
-inline std::pair<std::unique_ptr<test_heap>, test_heap::cache*> heap_with_cache() {
-  auto h = std::make_unique<test_heap>();
+struct audits {
+  void operator()(test_heap* h) const {
+    h->audit();
+    delete h;
+  }
+};
+/// Returns: a heap that is audited at its end.
+inline std::unique_ptr<test_heap, audits> make_heap() {
+  return std::unique_ptr<test_heap, audits>(new test_heap);
+}
+
+/// Returns: such a heap, and its first cache.
+inline std::pair<std::unique_ptr<test_heap, audits>, test_heap::cache*> heap_with_cache() {
+  auto h = make_heap();
   test_heap::cache* const own = h->attach();
   return {std::move(h), own};
 }
