@@ -2,6 +2,7 @@
 #include <tests/support/test_headers.hpp>
 #include <tests/support/written_stats.hpp>
 
+#include <ashlar/arena/test_source.hpp>
 #include <ashlar/instance/heap_space.hpp>
 #include <ashlar/instance/test_heaps.hpp>
 #include <ashlar/runtime/control.hpp>
@@ -10,45 +11,8 @@
 namespace {
 
 using namespace ashlar;
-
-/// What a source has handed out, and whether it got all of it back as it was.
-struct ledger {
-  std::mutex mutex;
-  std::map<void*, std::pair<std::size_t, std::size_t>> pieces;
-  std::size_t bytes = 0, peak = 0, calls = 0, wrong = 0, limit = SIZE_MAX;
-};
-
-/// Pieces from the system, all of them noted, none of them zero.
-class noting_source {
- public:
-  explicit noting_source(ledger& book) : book_(&book) {}
-  void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::lock_guard guard(book_->mutex);
-    ++book_->calls;
-    if (bytes > book_->limit - std::min(book_->bytes, book_->limit)) return nullptr;
-    void* const p = os::page_source::allocate(bytes, alignment);
-    if (p == nullptr) return nullptr;
-    std::memset(p, 0xa5, bytes);
-    book_->pieces[p] = {bytes, alignment};
-    book_->bytes += bytes;
-    book_->peak = std::max(book_->peak, book_->bytes);
-    return p;
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const std::lock_guard guard(book_->mutex);
-    const auto found = book_->pieces.find(p);
-    if (found == book_->pieces.end() || found->second != std::pair{bytes, alignment}) {
-      ++book_->wrong;
-      return;
-    }
-    book_->pieces.erase(found);
-    book_->bytes -= bytes;
-    os::page_source::deallocate(p, bytes, alignment);
-  }
-
- private:
-  ledger* book_;
-};
+using ashlar_test::test_source;
+using ashlar_test::test_source_ref;
 
 // ---- budgets ------------------------------------------------------------------------------------
 
@@ -100,43 +64,6 @@ TEST(HeapBudget, NamedHeapsAreInStatistics) {
       << metrics;
 }
 
-/// What `ashlar ctl PID budget NAME` asks.
-TEST(HeapBudget, IsReadAndChangedByName) {
-  const auto ask = [](const char* name, const std::uint64_t* budget, ashlar_stats& now) {
-    runtime::named_heap which{.wanted = name};
-    return runtime::ask_named_heap.load()(which, budget, now);
-  };
-  ashlar_stats now;
-  heap other({.budget_bytes = 9 * mib, .name = "other"});
-  heap h({.budget_bytes = 2 * mib, .name = "tenant"});
-  EXPECT_FALSE(ask("nobody", nullptr, now));
-  ASSERT_TRUE(ask("tenant", nullptr, now));
-  EXPECT_EQ(now.total.limit_bytes, 2 * mib);
-  const auto blocks_of_a_page = [&] {
-    std::vector<void*> blocks;
-    while (void* const block = h.try_allocate(page)) blocks.push_back(block);
-    return blocks;
-  };
-  std::vector<void*> blocks = blocks_of_a_page();
-  EXPECT_LE(blocks.size() * page, 2 * mib);
-  for (const std::uint64_t budget : {6 * mib, 3 * mib}) {  // with more, and with less than is held
-    ASSERT_TRUE(ask("tenant", &budget, now));
-    EXPECT_EQ(now.total.limit_bytes, budget);
-    const std::vector<void*> more = blocks_of_a_page();
-    EXPECT_EQ(more.empty(), budget == 3 * mib);
-    blocks.insert(blocks.end(), more.begin(), more.end());
-    EXPECT_LE(blocks.size() * page, 6 * mib);
-  }
-  EXPECT_GT(blocks.size() * page, 5 * mib);
-  const std::uint64_t none = 0;
-  ASSERT_TRUE(ask("tenant", &none, now));
-  EXPECT_EQ(now.total.limit_bytes, 0u);
-  for (std::size_t i = 0; i < 4096; ++i) blocks.push_back(h.allocate(page));
-  for (void* const block : blocks) h.deallocate(block);
-  ASSERT_TRUE(ask("other", nullptr, now));
-  EXPECT_EQ(now.total.limit_bytes, 9 * mib);
-}
-
 TEST(HeapBudget, IsNeverExceededAndWhollyUsable) {
   for (const std::size_t budget : {64 * page, 256 * page, 1280 * page + 12'345,
                                    support::takes_samples ? 16 * mib : 64 * mib}) {
@@ -163,20 +90,6 @@ TEST(HeapBudget, IsNeverExceededAndWhollyUsable) {
   }
 }
 
-TEST(HeapBudget, ShrinkingCannotFail) {
-  heap h({.budget_bytes = mib});
-  auto* const block = static_cast<unsigned char*>(h.try_allocate(20'000));
-  ASSERT_NE(block, nullptr);
-  std::memset(block, 0x5a, 20'000);
-  std::vector<void*> rest = fill(h, 100);  // where it would have to move
-  ASSERT_EQ(h.try_allocate(100), nullptr);
-  EXPECT_EQ(h.try_reallocate(block, 100), block);
-  EXPECT_TRUE(std::all_of(block, block + 100, [](unsigned char c) { return c == 0x5a; }));
-  release(h, rest);
-  EXPECT_NE(h.try_reallocate(block, 100), block) << "now there is a better fit";
-  h.audit();
-}
-
 TEST(HeapBudget, TooSmallForAnythingIsNullAtOnce) {
   for (const std::size_t budget : {std::size_t{0}, std::size_t{1}, std::size_t{4096}}) {
     heap h({.budget_bytes = budget});
@@ -195,37 +108,6 @@ TEST(HeapBudget, TooSmallForAnythingIsNullAtOnce) {
   EXPECT_EQ(h.stats().total.limit_bytes, mib);
   EXPECT_EQ(h.stats().total.limit_refusals, 3u);
   h.deallocate(p);
-}
-
-TEST(HeapBudget, WhatAnotherThreadFreedCanBeUsedAgain) {
-  constexpr std::size_t budget = 4 * mib;
-  heap h({.budget_bytes = budget});
-  std::vector<void*> blocks = fill(h, 48);
-  std::thread([&] { release(h, blocks); }).join();
-  blocks = fill(h, 640);
-  EXPECT_GE(blocks.size() * 640, budget - budget / 16);
-  // A thread that lives on keeps its cache's share, which it gives back when it misses next.
-  std::atomic<int> phase{0};
-  std::thread other([&] {
-    release(h, blocks);
-    phase = 1;
-    while (phase != 2) std::this_thread::yield();
-    h.deallocate(h.try_allocate(32'000));
-    phase = 3;
-    while (phase != 4) std::this_thread::yield();
-  });
-  while (phase != 1) std::this_thread::yield();
-  std::vector<void*> again = fill(h, 2048);
-  EXPECT_GE(again.size() * 2048, budget - budget / 8 - 128 * 1024);
-  h.deallocate(again.back());
-  again.pop_back();
-  h.trim();
-  phase = 2;
-  while (phase != 3) std::this_thread::yield();
-  const std::vector<void*> more = fill(h, 2048);
-  EXPECT_GE((again.size() + more.size()) * 2048, budget - 128 * 1024);
-  phase = 4;
-  other.join();
 }
 
 // The other thread's next miss must succeed: one that fails trims, which gives back its cache's
@@ -259,32 +141,23 @@ TEST(HeapBudget, AThreadThatMissesGivesItsShareToOneThatFoundNothing) {
 }
 
 TEST(HeapBudget, PoliciesSayWhatHappensThen) {
-  {
-    heap<exhaustion::throw_bad_alloc> h({.budget_bytes = mib});
-    fill(h, 100);
-    EXPECT_THROW(static_cast<void>(h.allocate(100)), std::bad_alloc);
-    EXPECT_EQ(h.try_allocate(100), nullptr);
-  }
-  {
-    heap h({.budget_bytes = mib});
-    std::vector<void*> blocks = fill(h, 100);
-    EXPECT_EQ(h.allocate(100), nullptr);
-    h.deallocate(blocks.back());
-    EXPECT_NE(h.allocate(100), nullptr);
-  }
-  {
-    using policy = exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>;
-    static heap<policy>* running = nullptr;
-    static std::vector<void*> blocks;
-    policy p;
-    p.source.handler = [] { release(*running, blocks); };
-    heap<policy> h({.budget_bytes = mib}, {}, p);
-    running = &h;
-    blocks = fill(h, 1000);
-    ASSERT_FALSE(blocks.empty()) << "else the handler has nothing to give, and is called for ever";
-    EXPECT_NE(h.allocate(1000), nullptr);
-    EXPECT_TRUE(blocks.empty());
-  }
+  heap<exhaustion::throw_bad_alloc> throws({.budget_bytes = mib});
+  fill(throws, 100);
+  EXPECT_THROW(static_cast<void>(throws.allocate(100)), std::bad_alloc);
+  heap silent({.budget_bytes = mib});
+  fill(silent, 100);
+  EXPECT_EQ(silent.allocate(100), nullptr);
+  using policy = exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>;
+  static heap<policy>* running = nullptr;
+  static std::vector<void*> blocks;
+  policy p;
+  p.source.handler = [] { release(*running, blocks); };
+  heap<policy> asks({.budget_bytes = mib}, {}, p);
+  running = &asks;
+  blocks = fill(asks, 1000);
+  ASSERT_FALSE(blocks.empty()) << "else the handler has nothing to give, and is called for ever";
+  EXPECT_NE(asks.allocate(1000), nullptr);
+  EXPECT_TRUE(blocks.empty());
 }
 
 /// A program's cache in a heap, which its function drops.
@@ -403,11 +276,11 @@ TEST(HeapBudgetDeathTest, StopNamesWhatHoldsMost) {
 TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
   constexpr std::size_t much = (support::takes_samples ? 6 : 40) * mib;
   for (const std::size_t budget : {48 * page, 768 * page, much, SIZE_MAX}) {
-    ledger book;
-    if (budget == SIZE_MAX) book.limit = much + much / 4;
-    const std::size_t most = std::min(budget, book.limit);
+    test_source book;
+    if (budget == SIZE_MAX) book.bytes_allowed = much + much / 4;
+    const std::size_t most = std::min(budget, book.bytes_allowed);
     {
-      heap h({.budget_bytes = budget}, noting_source(book));
+      heap h({.budget_bytes = budget}, test_source_ref{&book});
       EXPECT_EQ(book.calls, 0u);
       for (const std::size_t size : {40u, 7000u, 90'000u, 256u}) {
         std::vector<void*> blocks = fill(h, size);
@@ -436,8 +309,8 @@ TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
 
 // A heap has a bounded number of pieces at a time, and any number one after the other.
 TEST(HeapSource, PiecesMayComeAndGoForEver) {
-  ledger book;
-  heap h({.budget_bytes = 16 * mib}, noting_source(book));
+  test_source book;
+  heap h({.budget_bytes = 16 * mib}, test_source_ref{&book});
   void* const kept = h.try_allocate(100);  // in the first piece, so that each round needs another
   std::size_t pieces = 0;
   for (std::uint32_t round = 0; round < 3 * runtime::heap_space::ranges_max; ++round) {
@@ -451,20 +324,6 @@ TEST(HeapSource, PiecesMayComeAndGoForEver) {
   }
   EXPECT_GT(pieces, runtime::heap_space::ranges_max) << "or nothing was tried";
   h.deallocate(kept);
-}
-
-TEST(HeapSource, MayBeAnotherHeap) {
-  heap outer({.budget_bytes = 32 * mib});
-  {
-    heap inner({.budget_bytes = 8 * mib}, heap_source{&outer});
-    std::vector<void*> blocks = fill(inner, 128);
-    EXPECT_GE(blocks.size() * 128, 6 * mib);
-    for (void* p : blocks) EXPECT_TRUE(outer.owns(p));
-    std::thread([&] { release(inner, blocks); }).join();
-    EXPECT_GE(outer.stats().total.bytes_in_use, 256u * 1024);
-    inner.trim();
-  }
-  EXPECT_EQ(outer.stats().total.bytes_in_use, 0u);
 }
 
 TEST(HeapSource, ChainsOfHeapsThatShareASlotWork) {
@@ -493,18 +352,6 @@ TEST(HeapSource, ChainsOfHeapsThatShareASlotWork) {
   EXPECT_LE(outer.stats().total.threads, 1u);
   inner.audit();
   outer.audit();
-}
-
-TEST(HeapSource, ThatHasNothingIsExhaustion) {
-  ledger book;
-  book.limit = 0;
-  heap h({}, noting_source(book));
-  EXPECT_EQ(h.try_allocate(1), nullptr);
-  EXPECT_EQ(h.stats().total.committed_bytes, 0u);
-  book.limit = mib;
-  void* p = h.try_allocate(1);
-  EXPECT_NE(p, nullptr);
-  h.deallocate(p);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Checked heap instances: what check::cheap and check::full find, when, what is said, and that they
 // accuse nobody. Needs POSIX.
+#include <tests/support/in_child.hpp>
 #include <tests/support/resident.hpp>
 #include <tests/support/test_headers.hpp>
 
@@ -179,56 +180,20 @@ TEST(CheckedHeapFork, WaitsForWhoIsInsideTheChecks) {
   std::thread frees([&] { h.deallocate(block, size); });
   while (!is_inside) std::this_thread::yield();
   forks = true;
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(is_inside ? 1 : 0);
+  EXPECT_EQ(support::exit_status_of([&] {
+              if (is_inside) return 1;
+              for (std::size_t n = 0; n < 100; ++n) h.deallocate(h.try_allocate(n), n);
+              return 0;
+            }),
+            0);
   frees.join();
   ::sigaction(SIGSEGV, &before, nullptr);
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-}
-
-TYPED_TEST(CheckedHeap, AForkedChildKeepsIt) {
-  if (support::thread_sanitizer) GTEST_SKIP() << "its runtime does not follow forks of threads";
-  TypeParam h(named_orders());
-  void* const kept = h.try_allocate(1000);
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 2; ++t)
-    threads.emplace_back([&] {
-      while (!stop) h.deallocate(h.try_allocate(64), 64);
-    });
-  for (int i = 0; i < 50; ++i) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(20);  // what waits for a lock of a thread that is not here waits for ever
-      h.deallocate(kept, 1000);
-      for (std::size_t n = 0; n < 100; ++n) h.deallocate(h.try_allocate(n), n);
-      ::_exit(0);
-    }
-    int status = -1;
-    ::waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child " << i << ": " << status;
-    if (testing::Test::HasFailure()) break;
-  }
-  stop = true;
-  for (std::thread& t : threads) t.join();
-  h.deallocate(kept, 1000);
 }
 
 TEST(CheckedHeapSource, MayBeAnotherCheckedHeap) {
-  struct from_heap {
-    full_heap* from;
-    [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) const noexcept {
-      return from->try_allocate(bytes, alignment);
-    }
-    void deallocate(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
-      from->deallocate(p, bytes, alignment);
-    }
-  };
   full_heap outer(named_orders(32 * mib));
   {
-    heap<check::full<>, from_heap> inner(named_orders(16 * mib), from_heap{&outer});
+    heap<check::full<>, source_of<full_heap>> inner(named_orders(16 * mib), {&outer});
     for (const std::size_t size : {100u, 40'000u, 300'000u}) {
       void* const p = inner.try_reallocate(inner.try_allocate(size), 2 * size);
       std::memset(p, 1, 2 * size);
@@ -240,18 +205,6 @@ TEST(CheckedHeapSource, MayBeAnotherCheckedHeap) {
 }
 
 // ---- the quarantine -----------------------------------------------------------------------------
-
-TEST(FullHeap, FreedBlocksAreFilledAndWaitUpToTheirNumber) {
-  heap<check::full<3>> h(named_orders());
-  std::vector<unsigned char*> blocks;
-  for (int i = 0; i < 5; ++i) blocks.push_back(bytes_of(h.try_allocate(100)));
-  for (unsigned char* p : blocks) EXPECT_TRUE(is_whole({p, 100, detail::fresh_fill}));
-  std::uint64_t freed = h.stats().total.frees;
-  EXPECT_EQ(freed, 0u);
-  for (unsigned char* p : blocks) h.deallocate(p, 100);
-  EXPECT_EQ(h.stats().total.frees, 2u) << "three of five wait";
-  for (std::size_t i = 2; i < 5; ++i) EXPECT_TRUE(is_whole({blocks[i], 100, detail::freed_fill}));
-}
 
 TEST(FullHeap, UsableBytesAreThoseAskedFor) {
   full_heap h(named_orders());
@@ -277,51 +230,46 @@ TEST(FullHeap, RecordsAreOfItsMetadata) {
 
 // ---- misuse -------------------------------------------------------------------------------------
 
-class CheckedHeapDeathTest : public testing::Test {
+class FullHeapDeathTest : public testing::Test {
  protected:
-  CheckedHeapDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  FullHeapDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
-
 template <class Heap>
-void expect_common_faults() {
-  std::optional<Heap> place(std::in_place, named_orders());
-  Heap& h = *place;
-  Heap other(named_orders());
-  void* const of_other = other.try_allocate(100);
-  for (const std::size_t size : {std::size_t{100}, std::size_t{300'000}}) {
-    unsigned char* const p = bytes_of(h.try_allocate(size));
-    EXPECT_DEATH((h.deallocate(p), h.deallocate(p)),
-                 "deallocate.*(the block is free already|no block is in use).*orders");
-    EXPECT_DEATH((h.deallocate(p), static_cast<void>(h.try_reallocate(p, 10))),
-                 "try_reallocate.*the block is free already|try_reallocate.*no block is in use");
-    EXPECT_DEATH((h.deallocate(p), static_cast<void>(h.usable_size(p))),
-                 "usable_size.*the block is free already|usable_size.*no block is in use");
-    EXPECT_DEATH(h.deallocate(p, size + 1),
-                 "deallocate.*the size or alignment is not that.*orders");
-    EXPECT_DEATH(h.deallocate(p, size - 1),
-                 "deallocate.*the size or alignment is not that.*orders");
-    h.deallocate(p, size);
-  }
+class CheckedHeapDeathTest : public FullHeapDeathTest {};
+using levels = testing::Types<cheap_heap, full_heap>;
+TYPED_TEST_SUITE(CheckedHeapDeathTest, levels);
+
+TYPED_TEST(CheckedHeapDeathTest, EachCallFindsAtOnceWhatIsNoBlockOfTheHeap) {
+  TypeParam h(named_orders()), other(named_orders());
+  const std::pair<std::string, std::function<void(void*)>> calls[] = {
+      {"deallocate", [&](void* p) { h.deallocate(p); }},
+      {"deallocate", [&](void* p) { h.deallocate(p, 100); }},
+      {"usable_size", [&](void* p) { static_cast<void>(h.usable_size(p)); }},
+      {"try_reallocate", [&](void* p) { static_cast<void>(h.try_reallocate(p, 9)); }}};
   unsigned char* const p = bytes_of(h.try_allocate(100));
-  for (const std::ptrdiff_t step : {16, 64, 1}) {
-    EXPECT_DEATH(h.deallocate(p + step), "deallocate.*inside a block.*orders");
-    EXPECT_DEATH(h.deallocate(p + step, 100), "deallocate.*inside a block.*orders");
-    EXPECT_DEATH(static_cast<void>(h.usable_size(p + step)), "usable_size.*inside a block");
-    EXPECT_DEATH(static_cast<void>(h.try_reallocate(p + step, 5)), "try_reallocate.*inside a bl");
+  void* const of_other = other.try_allocate(100);
+  for (const auto& [name, call] : calls) {
+    for (const std::ptrdiff_t step : {16, 64, 1})
+      EXPECT_DEATH(call(p + step), name + ".*inside a block.*orders");
+    EXPECT_DEATH(call(of_other), name + ".*not allocated here, pool 'orders'");
+    for (const std::size_t size : {std::size_t{100}, std::size_t{300'000}}) {
+      unsigned char* const freed = bytes_of(h.try_allocate(size));
+      h.deallocate(freed, size);
+      EXPECT_DEATH(call(freed), name + ".*(the block is free already|no block is in use).*orders");
+    }
   }
-  EXPECT_DEATH(h.deallocate(of_other, 100), "not allocated here, pool 'orders'");
-  EXPECT_DEATH(static_cast<void>(h.usable_size(of_other)), "usable_size.*not allocated here");
-  EXPECT_DEATH(static_cast<void>(h.try_reallocate(of_other, 9)), "try_reallocate.*not allocated");
-  EXPECT_DEATH(static_cast<void>(h.try_allocate(1, 24)), "allocate.*outside what the call allows");
-  EXPECT_DEATH(static_cast<void>(h.try_allocate(1, 3)), "allocate.*outside what the call allows");
+  for (const std::size_t size : {std::size_t{100}, std::size_t{300'000}}) {
+    void* const block = h.try_allocate(size);
+    for (const std::size_t wrong : {size - 1, size + 1})
+      EXPECT_DEATH(h.deallocate(block, wrong), "deallocate.*the size or alignment is not.*orders");
+    h.deallocate(block, size);
+  }
+  for (const std::size_t alignment : {3u, 24u})
+    EXPECT_DEATH(static_cast<void>(h.try_allocate(1, alignment)),
+                 "allocate.*outside what the call");
 }
 
-TEST_F(CheckedHeapDeathTest, CheapFindsAtOnceWhatTheHeapFindsLater) {
-  expect_common_faults<cheap_heap>();
-}
-TEST_F(CheckedHeapDeathTest, FullFindsThat) { expect_common_faults<full_heap>(); }
-
-TEST_F(CheckedHeapDeathTest, AWriteBeyondABlockIsFoundAtItsFreeInTheAuditAndAtTheEnd) {
+TEST_F(FullHeapDeathTest, AWriteBeyondABlockIsFoundAtItsFreeInTheAuditAndAtTheEnd) {
   for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{300'000}}) {
     for (const std::size_t by : {std::size_t{1}, std::size_t{8}, std::size_t{15}}) {
       std::optional<full_heap> h(std::in_place, named_orders());
@@ -348,7 +296,7 @@ TEST_F(CheckedHeapDeathTest, AWriteBeyondABlockIsFoundAtItsFreeInTheAuditAndAtTh
   }
 }
 
-TEST_F(CheckedHeapDeathTest, AWriteBehindAShrunkBlockIsFound) {
+TEST_F(FullHeapDeathTest, AWriteBehindAShrunkBlockIsFound) {
   full_heap h(named_orders(mib));
   unsigned char* const p = bytes_of(h.try_allocate(3000));
   const std::vector<void*> rest = fill(h, 100);
@@ -358,7 +306,7 @@ TEST_F(CheckedHeapDeathTest, AWriteBehindAShrunkBlockIsFound) {
   p[100] = detail::guard_fill;
 }
 
-TEST_F(CheckedHeapDeathTest, AWriteAfterTheFreeIsFoundWhileTheBlockWaits) {
+TEST_F(FullHeapDeathTest, AWriteAfterTheFreeIsFoundWhileTheBlockWaits) {
   const auto written = [](auto then) {
     std::optional<heap<check::full<4>>> h(std::in_place, named_orders());
     unsigned char* const p = bytes_of(h->try_allocate(100));
@@ -375,15 +323,6 @@ TEST_F(CheckedHeapDeathTest, AWriteAfterTheFreeIsFoundWhileTheBlockWaits) {
                  for (int i = 0; i < 4; ++i) h->deallocate(h->try_allocate(10));
                }),
                what);
-}
-
-TEST_F(CheckedHeapDeathTest, TheDeedsHaveTheirCallStacks) {
-  full_heap h({.name = "orders"});
-  void* const p = h.try_allocate(10);
-  h.deallocate(p);
-  EXPECT_DEATH(h.deallocate(p),
-               "allocated by allocate in thread [0-9]+:\n.*#0 0x(.*\n)*.*freed by deallocate in "
-               "thread [0-9]+:\n.*#0 0x(.*\n)*.*free already.*pool 'orders', block size 10");
 }
 
 // ---- leaks --------------------------------------------------------------------------------------
@@ -430,7 +369,7 @@ void end_with_a_leak() {
   heap<Check, at_death::stop> h(named_orders());
   static_cast<void>(h.try_allocate(100));
 }
-TEST_F(CheckedHeapDeathTest, LeaksEndTheProgramWhenAskedFor) {
+TEST_F(FullHeapDeathTest, LeaksEndTheProgramWhenAskedFor) {
   EXPECT_DEATH(
       end_with_a_leak<check::full<>>(),
       "100 bytes in 1 block by allocate\n.*~heap.*ended with blocks in use, pool 'orders', "

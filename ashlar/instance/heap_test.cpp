@@ -1,6 +1,6 @@
 // Heap instances: blocks, threads that come and go, heaps that come and go, fork, misuse.
 // Needs POSIX.
-#include <tests/support/pattern.hpp>
+#include <tests/support/in_child.hpp>
 #include <tests/support/resident.hpp>
 #include <tests/support/test_headers.hpp>
 
@@ -18,71 +18,7 @@ static_assert(page_source<heap<>> && page_source<heap<exhaustion::stop>>);
 static_assert(heap<>::nothrow_allocate && !heap<exhaustion::throw_bad_alloc>::nothrow_allocate);
 static_assert(!std::is_copy_constructible_v<heap<>> && !std::is_move_constructible_v<heap<>>);
 
-// ---- blocks -------------------------------------------------------------------------------------
-
-TEST(Heap, BlocksAreAlignedApartAndTheCallers) {
-  heap h({.name = "blocks"});
-  EXPECT_STREQ(h.name(), "blocks");
-  struct block {
-    void* begin;
-    std::size_t size, usable;
-  };
-  std::vector<block> held;  // each with a pattern of its place here
-  for (std::size_t alignment = 1; alignment <= 4 * mib; alignment *= 2) {
-    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100},
-                                   std::size_t{5000}, std::size_t{32768}, std::size_t{100'000}}) {
-      void* const p = h.try_allocate(size, alignment);
-      ASSERT_NE(p, nullptr);
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % std::max<std::size_t>(alignment, 16), 0u);
-      EXPECT_GE(h.usable_size(p), std::max<std::size_t>(size, 1));
-      EXPECT_TRUE(h.owns(p));
-      held.push_back({p, size, h.usable_size(p)});
-      support::fill_pattern(p, held.size(), held.back().usable);
-    }
-  }
-  for (; !held.empty(); held.pop_back()) {
-    const block& b = held.back();
-    EXPECT_EQ(support::find_damage(b.begin, held.size(), b.usable), b.usable);
-    h.deallocate(b.begin, b.size, 16);
-  }
-  h.deallocate(nullptr);
-  h.deallocate(nullptr, 0);
-  EXPECT_EQ(h.usable_size(nullptr), 0u);
-  EXPECT_FALSE(h.owns(nullptr));
-  EXPECT_FALSE(h.owns(&h));
-  EXPECT_EQ(h.stats().total.bytes_in_use, 0u);
-  h.audit();
-}
-
-TEST(Heap, ReallocateKeepsContents) {
-  heap h;
-  auto* p = static_cast<unsigned char*>(h.try_reallocate(nullptr, 1));
-  ASSERT_NE(p, nullptr);
-  p[0] = 1;
-  std::size_t size = 1;
-  for (const std::size_t next : {50u, 5000u, 40'000u, 900'000u, 3'000'000u, 2'900'000u, 700u, 3u}) {
-    auto* q = static_cast<unsigned char*>(h.try_reallocate(p, next));
-    ASSERT_NE(q, nullptr);
-    for (std::size_t i = 0; i < std::min(size, next); ++i)
-      ASSERT_EQ(q[i], static_cast<unsigned char>(i * 7 + 1)) << i;
-    for (std::size_t i = 0; i < next; ++i) q[i] = static_cast<unsigned char>(i * 7 + 1);
-    p = q;
-    size = next;
-  }
-  h.deallocate(p);
-  EXPECT_EQ(h.stats().total.bytes_in_use, 0u);
-}
-
-TEST(Heap, ImpossibleSizesAreNull) {
-  heap h;
-  for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX / 2 + 1, SIZE_MAX / 2})
-    for (const std::size_t alignment : {std::size_t{16}, std::size_t{4096}, SIZE_MAX / 2 + 1})
-      EXPECT_EQ(h.try_allocate(size, alignment), nullptr);
-  EXPECT_EQ(h.try_allocate(1, SIZE_MAX / 2 + 1), nullptr);
-  void* p = h.try_allocate(10);
-  EXPECT_EQ(h.try_reallocate(p, SIZE_MAX), nullptr);
-  h.deallocate(p);
-}
+// Blocks of every size, their contents, absurd sizes: tests/model/heaps.cpp.
 
 // ---- threads ------------------------------------------------------------------------------------
 
@@ -97,27 +33,6 @@ TEST(HeapThreads, ThatEndGiveTheirCacheBack) {
   }
   EXPECT_EQ(h.stats().total.threads, 0u);
   EXPECT_EQ(h.stats().total.bytes_in_use, 0u);
-}
-
-TEST(HeapThreads, MayOutliveTheHeap) {
-  // Both orders, over and over, with the slot used again by a heap that lives.
-  std::atomic<int> ready{0};
-  std::atomic<bool> go{false};
-  auto h = std::make_unique<heap<>>();
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
-      h->deallocate(h->try_allocate(100));
-      ++ready;
-      while (!go) std::this_thread::yield();
-      heap later;
-      later.deallocate(later.try_allocate(100));
-    });
-  }
-  while (ready != 4) std::this_thread::yield();
-  h.reset();
-  go = true;
-  for (std::thread& t : threads) t.join();
 }
 
 TEST(HeapThreads, EndWhileHeapsEnd) {
@@ -141,47 +56,6 @@ TEST(HeapThreads, EndWhileHeapsEnd) {
     h.reset();
     t.join();
   }
-}
-
-TEST(HeapThreads, HundredHeapsComeAndGoWhileThreadsDo) {
-  constexpr std::size_t heap_count = 100;
-  std::vector<std::unique_ptr<heap<>>> heaps(heap_count);
-  std::array<std::mutex, heap_count> locks;
-  std::atomic<std::size_t> damaged{0};
-  const auto worker = [&](std::uint64_t seed) {
-    std::uint64_t state = seed;
-    const auto random = [&state](std::size_t bound) {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      return static_cast<std::size_t>(state >> 33) % bound;
-    };
-    for (int i = 0; i < (support::sanitized ? 300 : 2000); ++i) {
-      const std::size_t n = random(heap_count);
-      const std::lock_guard guard(locks[n]);
-      if (heaps[n] == nullptr) {
-        heaps[n] = std::make_unique<heap<>>(heap_options{.budget_bytes = mib});
-      } else if (random(20) == 0) {
-        heaps[n].reset();
-        continue;
-      }
-      std::array<unsigned char*, 30> blocks{};
-      for (auto& b : blocks) {
-        b = static_cast<unsigned char*>(heaps[n]->try_allocate(random(600) + 1));
-        if (b != nullptr) *b = static_cast<unsigned char>(seed);
-      }
-      for (auto* b : blocks) {
-        if (b != nullptr && *b != static_cast<unsigned char>(seed)) ++damaged;
-        if (random(10) != 0) heaps[n]->deallocate(b);
-      }
-    }
-  };
-  for (std::uint64_t generation = 0; generation < 4; ++generation) {
-    std::vector<std::thread> threads;
-    for (std::uint64_t t = 0; t < 4; ++t) threads.emplace_back(worker, generation * 4 + t + 1);
-    for (std::thread& t : threads) t.join();
-  }
-  EXPECT_EQ(damaged, 0u);
-  for (auto& h : heaps)
-    if (h != nullptr) h->audit();
 }
 
 heap<>* of_exit_handlers = nullptr;
@@ -216,19 +90,6 @@ TEST(HeapThreads, ExitHandlersAndThreadLocalsMayUseIt) {
 
 // ---- fork ---------------------------------------------------------------------------------------
 
-/// Returns: what the child's `body` returned, -1 when it did not end by itself.
-template <class Body>
-int in_child(Body body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(60);
-    ::_exit(body());
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 TEST(HeapFork, TheChildKeepsUsableHeaps) {
   if (support::thread_sanitizer) GTEST_SKIP() << "its runtime does not follow forks of threads";
   heap outer;
@@ -249,7 +110,7 @@ TEST(HeapFork, TheChildKeepsUsableHeaps) {
   void* kept = inner.try_allocate(1000);
   std::memset(kept, 7, 1000);
   for (int i = 0; i < support::times(50); ++i) {
-    EXPECT_EQ(in_child([&] {
+    EXPECT_EQ(support::exit_status_of([&] {
                 if (static_cast<unsigned char*>(kept)[999] != 7) return 1;
                 inner.deallocate(kept);
                 std::vector<void*> blocks;
@@ -287,33 +148,6 @@ TEST(HeapDeathTest, WhatIsNotItsOwnIsAFault) {
   }
   EXPECT_DEATH(runtime::deallocate(of_b, "free"), "not allocated here");
   runtime::deallocate(of_process, "free");
-}
-
-TEST(HeapDeathTest, WhatIsFreeAlreadyIsAFault) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  heap h({.name = "orders"});
-  EXPECT_DEATH(
-      {
-        void* p = h.try_allocate(200'000);
-        h.deallocate(p);
-        h.deallocate(p);
-      },
-      "deallocate.*pool 'orders'");
-  EXPECT_DEATH(
-      {
-        void* p = h.try_allocate(100);
-        h.deallocate(p);
-        h.deallocate(p);
-        h.trim();
-      },
-      "double free.*pool 'orders'");
-  EXPECT_DEATH(
-      {
-        auto* p = static_cast<char*>(h.try_allocate(100));
-        h.deallocate(p + 16);
-        h.trim();
-      },
-      "inside a block.*pool 'orders'");
 }
 
 TEST(HeapDeathTest, ArgumentsAndStop) {

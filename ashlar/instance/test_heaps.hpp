@@ -13,8 +13,9 @@ inline constexpr std::size_t mib = std::size_t{1} << 20;
 inline constexpr std::size_t page = detail::page_size;
 
 /// A source that is another heap.
-struct heap_source {
-  heap<>* from;
+template <class Heap>
+struct source_of {
+  Heap* from;
   void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return from->try_allocate(bytes, alignment);
   }
@@ -22,6 +23,8 @@ struct heap_source {
     from->deallocate(p, bytes, alignment);
   }
 };
+
+using heap_source = source_of<heap<>>;
 
 template <class Heap>
 std::vector<void*> fill(Heap& h, std::size_t size) {
