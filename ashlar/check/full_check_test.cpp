@@ -3,10 +3,8 @@
 #include <tests/support/test_headers.hpp>
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <ashlar/check/full_check.hpp>
-#include <ashlar/check/watched_heap.hpp>
 
 namespace {
 
@@ -81,26 +79,34 @@ std::size_t resident_pages(const void* p, std::size_t bytes) {
                                                 [](unsigned char b) { return (b & 1) != 0; }));
 }
 
+/// A gibibyte of addresses, of which only touched pages are in memory.
+struct long_block {
+  static constexpr std::size_t bytes = std::size_t{1} << 30;
+  long_block()
+      : at(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    EXPECT_NE(at, MAP_FAILED);
+    EXPECT_EQ(::madvise(at, bytes, MADV_NOHUGEPAGE), 0);
+  }
+  ~long_block() { ::munmap(at, bytes); }
+  void* at;
+};
+
 TEST(FullCheck, OfALongBlockBothEndsAreFilledAndLookedAt) {
-  constexpr std::size_t bytes = std::size_t{1} << 30, size = bytes - 100'000, end = 1 << 20;
-  void* const block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  ASSERT_NE(block, MAP_FAILED);
-  ASSERT_EQ(::madvise(block, bytes, MADV_NOHUGEPAGE), 0);
+  const long_block block;
+  constexpr std::size_t size = block.bytes - 100'000, end = 1 << 20;
   full_check check;
-  check.start({.queue_bytes = 2 * bytes, .stack_depth = 0});
+  check.start({.queue_bytes = 2 * block.bytes, .stack_depth = 0});
   auto* const p = static_cast<unsigned char*>(
-      check.made(block, bytes, size, 16, first_bytes::filled, "malloc"));
-  EXPECT_EQ(p[0], detail::fresh_fill);
-  EXPECT_EQ(p[end - 1], detail::fresh_fill);
-  EXPECT_EQ(p[size - end], detail::fresh_fill);
-  EXPECT_EQ(p[size - 1], detail::fresh_fill);
+      check.made(block.at, block.bytes, size, 16, first_bytes::filled, "malloc"));
+  for (const std::size_t at : {std::size_t{0}, end - 1, size - end, size - 1})
+    EXPECT_EQ(p[at], detail::fresh_fill) << at;
   EXPECT_EQ(p[size], detail::guard_fill);
   EXPECT_EQ(check.look("test"), 1u);
   EXPECT_TRUE(check.freed(p, "free").known);
   EXPECT_EQ(check.look("test"), 0u);
   // 2 MiB of the block and what is behind it, of 262,144 pages.
-  EXPECT_LE(resident_pages(block, bytes), 2 * end / 4096 + 100'000 / 4096 + 4);
+  EXPECT_LE(resident_pages(block.at, block.bytes), 2 * end / 4096 + 100'000 / 4096 + 4);
 
   for (const std::size_t at : {std::size_t{0}, end - 1, size - end, size - 1}) {
     p[at] ^= 1u;
@@ -110,26 +116,21 @@ TEST(FullCheck, OfALongBlockBothEndsAreFilledAndLookedAt) {
   p[end] ^= 1u;  // of what is between them nothing is known
   p[size - end - 1] ^= 1u;
   EXPECT_EQ(check.look("test"), 0u);
-  ::munmap(block, bytes);
 }
 
 TEST(FullCheck, AFrontThatIsLongIsFilledAtItsEnds) {
-  constexpr std::size_t bytes = std::size_t{1} << 30, alignment = bytes / 2;
-  void* const block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  ASSERT_NE(block, MAP_FAILED);
-  ASSERT_EQ(::madvise(block, bytes, MADV_NOHUGEPAGE), 0);
+  const long_block block;
+  constexpr std::size_t alignment = block.bytes / 2;
   full_check check;
   check.start({.stack_depth = 0});
   auto* const p = static_cast<unsigned char*>(
-      check.made(block, alignment + 4096, 100, alignment, first_bytes::as_they_are, "memalign"));
+      check.made(block.at, alignment + 4096, 100, alignment, first_bytes::as_they_are, "memalign"));
   EXPECT_EQ(p[0], 0) << "as it was";
   EXPECT_EQ(p[-1], detail::guard_fill);
   EXPECT_EQ(check.look("test"), 1u);
-  EXPECT_LE(resident_pages(block, bytes), 2 * (1u << 20) / 4096 + 4);
+  EXPECT_LE(resident_pages(block.at, block.bytes), 2 * (1u << 20) / 4096 + 4);
   p[-1] = 0;
   EXPECT_DEATH(check.look("test"), "1 byte before the block");
-  ::munmap(block, bytes);
 }
 
 TEST(FullCheck, RequestsBeyondAllAddressesAreRefused) {
@@ -229,67 +230,6 @@ TEST(FullCheck, OtherFamiliesThanCAndCxxMayBeMixed) {
   c.drop(c.make(10, 16, false, "allocator::allocate"), "free");
   c.drop(c.make(10, 16, false, "operator new"), "operator delete");
   c.drop(c.make(10, 16, false, "posix_memalign"), "realloc");
-}
-
-// ---- checked_blocks_refused --------------------------------------------------------------------
-// Full checks where the system refuses memory for their records.
-
-constexpr std::size_t size = 100, count = 3000;
-
-/// Memory that is there from the start.
-struct prepared_heap {
-  struct alignas(16) block {
-    std::byte bytes[160];
-  };
-  std::vector<block> blocks = std::vector<block>(count);
-  std::vector<void*> unused;
-  prepared_heap() {
-    for (block& b : blocks) unused.push_back(&b);
-  }
-};
-struct handle {
-  prepared_heap* heap;
-  [[nodiscard]] void* take(std::size_t, std::size_t, bool&) const {
-    if (heap->unused.empty()) return nullptr;
-    void* const block = heap->unused.back();
-    heap->unused.pop_back();
-    return block;
-  }
-  [[nodiscard]] static std::size_t usable_size(const void*, const char*) {
-    return sizeof(prepared_heap::block);
-  }
-  void give_back(void* block, const char*) const { heap->unused.push_back(block); }
-};
-
-TEST(CheckedBlocksRefused, RecordsOfWhatWaitsAreUsedBeforeThereIsNothing) {
-  if (support::sanitized) GTEST_SKIP() << "a sanitizer needs addresses of its own";
-  prepared_heap of;
-  const handle h{&of};
-  full_check checks;
-  checks.start({.stack_depth = 0});
-  std::vector<void*> made(count + 1, nullptr);
-  const auto take = [&] { return detail::allocate_checked(checks, h, size, 16, false, "test"); };
-  made[0] = take();
-  ASSERT_NE(made[0], nullptr);
-
-  rlimit all{};
-  ASSERT_EQ(::getrlimit(RLIMIT_AS, &all), 0);
-  const rlimit none = {1, all.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_AS, &none), 0);
-  std::size_t n = 1;
-  while ((made[n] = take()) != nullptr) ++n;
-  const bool has_blocks = !of.unused.empty();
-  for (std::size_t i = 0; i < n; ++i)
-    if (!detail::deallocate_checked(checks, h, made[i], "test")) n = 0;
-  void* const again = take();
-  ::setrlimit(RLIMIT_AS, &all);
-
-  EXPECT_TRUE(has_blocks) << "it was a record that was missing";
-  EXPECT_NE(again, nullptr);
-  EXPECT_TRUE(detail::deallocate_checked(checks, h, again, "test"));
-  detail::give_back_left(checks, h, checks.emptied_queue("test"), "test");
-  EXPECT_EQ(of.unused.size(), count);
-  checks.end();
 }
 
 }  // namespace

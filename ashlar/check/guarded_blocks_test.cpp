@@ -1,6 +1,7 @@
 // Guarded blocks of the test's own: where they lie, when a slot is used again, what is found, and
 // what is said.
 
+#include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/check/guarded_blocks.hpp>
@@ -156,11 +157,9 @@ TEST(GuardedBlocks, FiguresAreThoseOfTheBlocks) {
   EXPECT_EQ(std::tuple(stats.large.blocks_in_use, stats.large.blocks_made, stats.large.allocations,
                        stats.large.frees),
             std::tuple(1u, 2u, 2u, 1u));
-  EXPECT_EQ(stats.large.committed_bytes, 2 * page);
-  EXPECT_EQ(stats.large.slack_bytes, page - 1);
-  EXPECT_EQ(stats.large.peak_bytes, 3 * page);
-  EXPECT_EQ(stats.total.bytes_in_use, 2 * page);
-  EXPECT_EQ(stats.total.given_back_bytes, page);
+  EXPECT_EQ(std::tuple(stats.large.committed_bytes, stats.large.slack_bytes, stats.large.peak_bytes,
+                       stats.total.bytes_in_use, stats.total.given_back_bytes),
+            std::tuple(2 * page, page - 1, 3 * page, 2 * page, page));
   EXPECT_GT(stats.total.reserved_bytes, 8 * guarded_blocks::slot_bytes) << "the slots";
   EXPECT_LE(stats.total.reserved_bytes, 9 * guarded_blocks::slot_bytes) << "and a page before them";
   EXPECT_EQ(stats.total.allocations - stats.total.frees, 1u);
@@ -181,42 +180,19 @@ TEST(GuardedBlocks, FiguresAreThoseOfTheBlocks) {
 
 TEST(GuardedBlocks, ARandomProgramOfManyThreadsIsNeverAccused) {
   guarded g(64, true);
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < 4; ++t) {
-    threads.emplace_back([&g, t] {
-      std::mt19937_64 random(t);
-      std::vector<std::pair<unsigned char*, std::size_t>> live;
-      std::size_t refused = 0;
-      for (int i = 0; i < 1500; ++i) {
-        if (live.empty() || (live.size() < 20 && random() % 2 == 0)) {
-          const std::size_t size = random() % 10'000;
-          const std::size_t alignment = std::size_t{1} << random() % 10;
-          unsigned char* const p =
-              random() % 4 == 0 ? g.try_make_before(size, alignment) : g.try_make(size, alignment);
-          if (p == nullptr) {
-            ++refused;
-            continue;
-          }
-          std::memset(p, static_cast<int>(size), size);
-          live.emplace_back(p, size);
-        } else {
-          std::swap(live[random() % live.size()], live.back());
-          unsigned char* const p = live.back().first;
-          const std::size_t size = live.back().second;
-          live.pop_back();
-          ASSERT_EQ(g.blocks.size_of(p, "test"), size);
-          ASSERT_TRUE(std::all_of(p, p + size, [size](unsigned char c) {
-            return c == static_cast<unsigned char>(size);
-          }));
-          g.blocks.free(p, "free");
-        }
-        if (i % 500 == 0) g.blocks.look("test");
-      }
-      for (const auto& [p, size] : live) g.blocks.free(p, "free");
-      EXPECT_LT(refused, 1000u);
-    });
-  }
-  for (std::thread& t : threads) t.join();
+  std::atomic<unsigned> calls{0};
+  const std::size_t got = support::share_blocks(
+      {.threads = 4, .rounds = 1500, .held_most = 20, .size_least = 0, .size_most = 10'000},
+      [&](std::size_t size) -> void* {
+        const std::size_t alignment = std::size_t{1} << size % 10;
+        return ++calls % 4 == 0 ? g.try_make_before(size, alignment) : g.try_make(size, alignment);
+      },
+      [&](void* p, std::size_t size) {
+        EXPECT_EQ(g.blocks.size_of(p, "test"), size);
+        g.blocks.free(p, "free");
+        if (++calls % 500 == 0) g.blocks.look("test");
+      });
+  EXPECT_GT(got, 2000u);
   EXPECT_EQ(g.blocks.look("test"), 0u);
   // No slot was lost, and none is there twice.
   std::set<unsigned char*> all;

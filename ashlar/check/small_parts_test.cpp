@@ -2,15 +2,16 @@
 
 #include <tests/support/test_headers.hpp>
 
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
+
 #include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/check/watched_heap.hpp>
 
 namespace {
 
-using ashlar::detail::block_record;
-using ashlar::detail::block_records;
 using namespace ashlar;
-using detail::full_check;
 using namespace ashlar::detail;
 
 // ---- block_records ------------------------------------------------------------------------------
@@ -63,36 +64,47 @@ TEST(BlockRecords, ARandomProgramAgreesWithAMap) {
 // Full checks over a heap of the test's own: which blocks go which way, also when there is no
 // memory.
 
-/// Has room for so many blocks, and knows those that are out.
+/// Has so many blocks, which are there from the start.
 struct small_heap {
-  std::size_t room = 2;
-  std::size_t asked = 0;
-  std::set<void*> out;
+  static constexpr std::size_t size = 100, alignment = 16;
+  explicit small_heap(std::size_t count) : room(count) {
+    for (; count != 0; --count) {
+      unused.push_back(::operator new(full_check::bytes_for(size, alignment)));
+      all.insert(unused.back());
+    }
+  }
+  ~small_heap() {
+    EXPECT_EQ(std::set(unused.begin(), unused.end()), all) << "each came back, once";
+    for (void* block : all) ::operator delete(block);
+  }
+  [[nodiscard]] std::size_t out() const { return room - unused.size(); }
+
+  std::size_t room, asked = 0;
+  std::vector<void*> unused;
+  std::set<void*> all;
 };
 struct handle {
   small_heap* heap;
-  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment, bool&) const {
+  [[nodiscard]] void* take(std::size_t, std::size_t, bool&) const {
     ++heap->asked;
-    if (heap->out.size() == heap->room) return nullptr;
-    return *heap->out.insert(::operator new(bytes, std::align_val_t{alignment})).first;
+    if (heap->unused.empty()) return nullptr;
+    void* const block = heap->unused.back();
+    heap->unused.pop_back();
+    return block;
   }
   [[nodiscard]] static std::size_t usable_size(const void*, const char*) {
-    return full_check::bytes_for(size, block_alignment);
+    return full_check::bytes_for(small_heap::size, small_heap::alignment);
   }
-  void give_back(void* block, const char*) const {
-    ASSERT_EQ(heap->out.erase(block), 1u);
-    ::operator delete(block, std::align_val_t{block_alignment});
-  }
-  static constexpr std::size_t size = 100, block_alignment = 16;
+  void give_back(void* block, const char*) const { heap->unused.push_back(block); }
 };
 void* allocate(full_check& checks, handle h) {
-  return detail::allocate_checked(checks, h, handle::size, 1, false, "test");
+  return detail::allocate_checked(checks, h, small_heap::size, 1, false, "test");
 }
 
 TEST(CheckedBlocks, WhatWaitsIsUsedBeforeThereIsNothing) {
   full_check checks;
   checks.start({.stack_depth = 0});
-  small_heap of;
+  small_heap of(2);
   const handle h{&of};
   void* const a = allocate(checks, h);
   void* const b = allocate(checks, h);
@@ -101,28 +113,53 @@ TEST(CheckedBlocks, WhatWaitsIsUsedBeforeThereIsNothing) {
   EXPECT_EQ(of.asked, 3u) << "nothing waited, so there was nothing to ask again for";
   EXPECT_TRUE(detail::deallocate_checked(checks, h, a, "test"));
   EXPECT_TRUE(detail::deallocate_checked(checks, h, b, "test"));
-  EXPECT_EQ(of.out.size(), 2u) << "both wait";
+  EXPECT_EQ(of.out(), 2u) << "both wait";
   void* const c = allocate(checks, h);
   EXPECT_NE(c, nullptr);
-  EXPECT_EQ(of.out.size(), 1u) << "the rest of what waited went back, too";
+  EXPECT_EQ(of.out(), 1u) << "the rest of what waited went back, too";
   EXPECT_TRUE(detail::deallocate_checked(checks, h, c, "test"));
   detail::give_back_left(checks, h, checks.emptied_queue("test"), "test");
-  EXPECT_TRUE(of.out.empty());
-  of.room = 0;
-  EXPECT_EQ(allocate(checks, h), nullptr);
   checks.end();
 }
+
+#if defined(__linux__)
+TEST(CheckedBlocks, RecordsOfWhatWaitsAreUsedWhereTheSystemRefusesMemoryForOthers) {
+  if (support::sanitized) GTEST_SKIP() << "a sanitizer needs addresses of its own";
+  full_check checks;
+  checks.start({.stack_depth = 0});
+  small_heap of(3000);
+  const handle h{&of};
+  std::vector<void*> made(of.room + 1, nullptr);
+  ASSERT_NE(made[0] = allocate(checks, h), nullptr);
+  rlimit all{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &all), 0);
+  const rlimit none = {1, all.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &none), 0);
+  std::size_t n = 1;
+  while ((made[n] = allocate(checks, h)) != nullptr) ++n;
+  const bool has_blocks = !of.unused.empty();
+  for (std::size_t i = 0; i < n; ++i)
+    if (!detail::deallocate_checked(checks, h, made[i], "test")) n = 0;
+  void* const again = allocate(checks, h);
+  ::setrlimit(RLIMIT_AS, &all);
+  EXPECT_TRUE(has_blocks) << "it was a record that was missing";
+  EXPECT_NE(again, nullptr);
+  EXPECT_TRUE(detail::deallocate_checked(checks, h, again, "test"));
+  detail::give_back_left(checks, h, checks.emptied_queue("test"), "test");
+  checks.end();
+}
+#endif
 
 TEST(CheckedBlocks, WhatNoMemoryCanServeEmptiesNoQueue) {
   full_check checks;
   checks.start({.stack_depth = 0});
-  small_heap of;
+  small_heap of(2);
   const handle h{&of};
   EXPECT_TRUE(detail::deallocate_checked(checks, h, allocate(checks, h), "test"));
   for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 32, std::size_t{PTRDIFF_MAX}})
     EXPECT_EQ(detail::allocate_checked(checks, h, size, 16, false, "test"), nullptr);
   EXPECT_EQ(of.asked, 1u);
-  EXPECT_EQ(of.out.size(), 1u) << "it still waits";
+  EXPECT_EQ(of.out(), 1u) << "it still waits";
   detail::give_back_left(checks, h, checks.emptied_queue("test"), "test");
   checks.end();
 }

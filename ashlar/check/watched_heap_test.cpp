@@ -91,10 +91,8 @@ TEST_P(WatchedHeap, ServesARandomProgram) {
       const bool zeroed = what % 2 == 0;
       auto* const block = static_cast<std::byte*>(heap.take(size, 16, zeroed, "malloc"));
       ASSERT_NE(block, nullptr);
-      if (zeroed) {
-        ASSERT_TRUE(all_are(block, size, 0));
-      } else if (GetParam().fill != 0) {
-        ASSERT_TRUE(all_are(block, size, 0xffu & ~unsigned{GetParam().fill}));
+      if (zeroed || GetParam().fill != 0) {
+        ASSERT_TRUE(all_are(block, size, zeroed ? 0 : 0xffu & ~unsigned{GetParam().fill}));
       }
       own(block, size);
       continue;
@@ -142,32 +140,19 @@ INSTANTIATE_TEST_SUITE_P(
 
 using WatchedHeapDeathTest = testing::Test;
 
-TEST(WatchedHeapDeathTest, EachModeNamesASecondFree) {
-  const auto free_twice = [](const mode& m) {
+TEST(WatchedHeapDeathTest, EachModeSeesASecondFreeAndAResizeOfAFreedBlock) {
+  for (const mode& m :
+       {mode{.name = "counted", .counts = true}, mode{.name = "full", .counts = true, .full = true},
+        mode{.name = "guarded", .guards = true, .one_of = 1}}) {
+    SCOPED_TRACE(m.name);
     subject s;
     m.turn_on(s);
     const front heap(s.watch, plain_calls{&s});
     void* const block = heap.take(100, 16, false, "malloc");
     heap.give(block, "free");
-    heap.give(block, "free");
-  };
-  constexpr const char* message = "free\\(0x[0-9a-f]+\\): the block is free already";
-  EXPECT_DEATH(free_twice({.name = "counted", .counts = true}), message);
-  EXPECT_DEATH(free_twice({.name = "full", .counts = true, .full = true}), message);
-  EXPECT_DEATH(free_twice({.name = "guarded", .guards = true, .one_of = 1}), message);
-}
-
-TEST(WatchedHeapDeathTest, AResizeOfAFreedBlockEnds) {
-  const auto resize_freed = [](const mode& m) {
-    subject s;
-    m.turn_on(s);
-    const front heap(s.watch, plain_calls{&s});
-    void* const block = heap.take(100, 16, false, "malloc");
-    heap.give(block, "free");
-    static_cast<void>(heap.resize(block, 5'000, "realloc"));
-  };
-  EXPECT_DEATH(resize_freed({.name = "counted", .counts = true}), "realloc");
-  EXPECT_DEATH(resize_freed({.name = "full", .counts = true, .full = true}), "realloc");
+    EXPECT_DEATH(heap.give(block, "free"), "free\\(0x[0-9a-f]+\\): the block is free already");
+    EXPECT_DEATH(static_cast<void>(heap.resize(block, 5'000, "realloc")), "realloc");
+  }
 }
 
 }  // namespace

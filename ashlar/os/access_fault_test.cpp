@@ -58,6 +58,15 @@ void say_where_and_exit(int signal, siginfo_t* info, void*) {
   ::_exit(8);
 }
 
+/// Effects: the watcher is told of access faults from now on; ends with 1 where there is none.
+void watch(os::access_watcher watcher) {
+  if (!os::watch_access_faults(watcher)) ::_exit(1);
+}
+void watch_and_write(os::access_watcher watcher, std::size_t at = 0) {
+  watch(watcher);
+  closed_page()[at] = 1;
+}
+
 using AccessFaultDeathTest = testing::Test;
 
 TEST(AccessFaultDeathTest, TheWatcherIsToldOfReadsAndWrites) {
@@ -71,18 +80,9 @@ TEST(AccessFaultDeathTest, TheWatcherIsToldOfReadsAndWrites) {
   const char* const read = "of byte 5";
   const char* const write = "of byte 6";
 #endif
-  EXPECT_EXIT(
-      {
-        if (!os::watch_access_faults(tell_and_exit)) ::_exit(1);
-        static_cast<void>(closed_page()[5]);
-      },
-      testing::ExitedWithCode(7), read);
-  EXPECT_EXIT(
-      {
-        if (!os::watch_access_faults(tell_and_exit)) ::_exit(1);
-        closed_page()[6] = 1;
-      },
-      testing::ExitedWithCode(7), write);
+  EXPECT_EXIT((watch(tell_and_exit), static_cast<void>(closed_page()[5])),
+              testing::ExitedWithCode(7), read);
+  EXPECT_EXIT(watch_and_write(tell_and_exit, 6), testing::ExitedWithCode(7), write);
 }
 
 TEST(AccessFaultDeathTest, OnTheStackForHandlersWhereThereIsOne) {
@@ -98,8 +98,7 @@ TEST(AccessFaultDeathTest, OnTheStackForHandlersWhereThereIsOne) {
           const auto begin = reinterpret_cast<std::uintptr_t>(room);
           ::_exit(at - begin < sizeof room ? 7 : 1);
         };
-        if (!os::watch_access_faults(on_it)) ::_exit(1);
-        closed_page()[0] = 1;
+        watch_and_write(on_it);
       },
       testing::ExitedWithCode(7), "");
 }
@@ -116,27 +115,12 @@ TEST(AccessFaultDeathTest, OnTheStackForHandlersWhereThereIsOne) {
 
 #ifndef HAS_OTHER_HANDLERS  // a sanitizer's handler is there before us
 TEST(AccessFaultDeathTest, WhatIsNotItsOwnEndsAsWithoutIt) {
-  EXPECT_EXIT(
-      {
-        if (!os::watch_access_faults(say_no)) ::_exit(1);
-        closed_page()[0] = 1;
-      },
-      testing::KilledBySignal(SIGSEGV), "^not the watcher's\n$");
-  EXPECT_EXIT(
-      {
-        if (!os::watch_access_faults(say_no)) ::_exit(1);
-        ::raise(SIGSEGV);
-        ::_exit(1);
-      },
-      testing::KilledBySignal(SIGSEGV), "^$")
-      << "a signal that was sent is no access";
-  EXPECT_EXIT(
-      {
-        if (!os::watch_access_faults(say_no)) ::_exit(1);
-        ::kill(::getpid(), SIGBUS);
-        ::_exit(1);
-      },
-      testing::KilledBySignal(SIGBUS), "^$");
+  EXPECT_EXIT(watch_and_write(say_no), testing::KilledBySignal(SIGSEGV), "^not the watcher's\n$");
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    EXPECT_EXIT((watch(say_no), ::kill(::getpid(), signal), ::_exit(1)),
+                testing::KilledBySignal(signal), "^$")
+        << "a signal that was sent is no access";
+  }
 }
 #endif
 
@@ -144,8 +128,7 @@ TEST(AccessFaultDeathTest, TheHandlerThatWasThereIsAskedNext) {
   EXPECT_EXIT(
       {
         take(SIGSEGV, say_where_and_exit);
-        if (!os::watch_access_faults(say_no)) ::_exit(1);
-        closed_page()[0] = 1;
+        watch_and_write(say_no);
       },
       testing::ExitedWithCode(8),
       "^not the watcher's\nthe other handler, with the address and its mask\n$");
@@ -155,8 +138,7 @@ TEST(AccessFaultDeathTest, TheHandlerThatWasThereIsAskedNext) {
           say("the plain one");
           ::_exit(8);
         });
-        if (!os::watch_access_faults(say_no)) ::_exit(1);
-        closed_page()[0] = 1;
+        watch_and_write(say_no);
       },
       testing::ExitedWithCode(8), "^not the watcher's\nthe plain one\n$");
 }
@@ -165,7 +147,7 @@ TEST(AccessFaultDeathTest, SentSignalsThatWereIgnoredStaySo) {
   EXPECT_EXIT(
       {
         ::signal(SIGSEGV, SIG_IGN);
-        if (!os::watch_access_faults(say_no)) ::_exit(1);
+        watch(say_no);
         ::raise(SIGSEGV);
         ::raise(SIGSEGV);
         ::_exit(9);
@@ -176,7 +158,7 @@ TEST(AccessFaultDeathTest, SentSignalsThatWereIgnoredStaySo) {
 TEST(AccessFaultDeathTest, AProgramThatTakesTheSignalLaterHasIt) {
   EXPECT_EXIT(
       {
-        if (!os::watch_access_faults(tell_and_exit)) ::_exit(1);
+        watch(tell_and_exit);
         take(SIGSEGV, say_where_and_exit);
         closed_page()[0] = 1;
       },

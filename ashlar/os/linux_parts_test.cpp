@@ -3,7 +3,6 @@
 #include <tests/support/in_child.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -130,25 +129,9 @@ TEST(CallStack, HasAsManyFramesAsAreWanted) {
 
 constexpr std::size_t large_answer = 3'000'000;
 
-bool answer(const char* request, std::size_t peer, std::FILE* out) noexcept {
-  if (std::strcmp(request, "who") == 0) std::fprintf(out, "%zu", peer);
-  if (std::strcmp(request, "large") == 0)
-    for (std::size_t i = 0; i < large_answer; ++i) std::fputc('a' + static_cast<int>(i % 26), out);
-  if (std::strcmp(request, "files") == 0) {
-    DIR* const all = ::opendir("/proc/thread-self/fd");
-    int count = 0;
-    while (all != nullptr && ::readdir(all) != nullptr) ++count;
-    if (all != nullptr) ::closedir(all);
-    std::fprintf(out, "%d", count - 2 - 1);  // ".", "..", and that of the folder itself
-  }
-  return std::strcmp(request, "fail") != 0;
-}
-
-sockaddr_un address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  return address;
+bool answer(const char*, std::size_t, std::FILE* out) noexcept {
+  for (std::size_t i = 0; i < large_answer; ++i) std::fputc('a' + static_cast<int>(i % 26), out);
+  return true;
 }
 
 std::atomic<int> listen_delay_ms{0};
@@ -163,148 +146,45 @@ extern "C" int listen(int file, int backlog) noexcept {
 
 namespace {
 
-/// A socket that a thread serves, in a folder of the test's own.
-class ControlSocket : public testing::Test {
- protected:
-  void SetUp() override {
-    if (support::thread_sanitizer)
-      GTEST_SKIP() << "it takes equal numbers in two tables of descriptors for one descriptor";
-    std::string name = testing::TempDir() + "ctlXXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder = name;
-    path = folder + "/own.sock";
-  }
-  void TearDown() override {
-    stop();
-    ::unlink(path.c_str());
-    ::rmdir(folder.c_str());
-  }
+int connected_to(const std::string& path) {
+  const int file = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  EXPECT_EQ(::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  return file;
+}
 
-  /// Returns: the error's number.
-  int start() {
-    opened = -1;
-    must_end = false;
-    server = std::thread([this] {
-      const control_socket::opening result = socket.open({.pattern = path.c_str()});
-      opened = result.error;
-      if (result.error == 0) socket.serve(answer, must_end);
-    });
-    while (opened == -1) std::this_thread::yield();
-    if (opened != 0) server.join();
-    return opened;
-  }
-  void stop() {
-    if (!server.joinable()) return;
-    must_end = true;
-    socket.wake();
-    server.join();
-  }
-
-  [[nodiscard]] int connected() const {
-    const int file = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_un address = address_of(path);
-    EXPECT_EQ(::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    return file;
-  }
-  [[nodiscard]] std::string ask(const std::string& request) const {
-    const int file = connected();
-    EXPECT_EQ(::send(file, request.data(), request.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(request.size()));
-    std::string all;
-    char part[1000];
-    for (ssize_t got = 0; (got = ::recv(file, part, sizeof part, 0)) > 0;)
-      all.append(part, static_cast<std::size_t>(got));
-    ::close(file);
-    return all;
-  }
-
-  std::string folder, path;
+// What a socket answers besides, whom it waits for and whose names it takes: tests/control.
+TEST(ControlSocket, WhoSeesItsNameIsServedAndALargeAnswerIsWhole) {
+  if (support::thread_sanitizer)
+    GTEST_SKIP() << "it takes equal numbers in two tables of descriptors for one descriptor";
+  std::string folder = testing::TempDir() + "ctlXXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/own.sock";
   control_socket socket;
   std::atomic<bool> must_end{false};
-  std::atomic<int> opened{-1};
-  std::thread server;
-};
-
-TEST_F(ControlSocket, AnswersWithALengthInALineOfOneLength) {
-  ASSERT_EQ(start(), 0);
-  const std::string who = std::to_string(::getpid());
-  std::string head = "ashlar 1 ok    0000000000000000\n";
-  EXPECT_EQ(head.size(), control_protocol::head_bytes);
-  EXPECT_EQ(ask("ashlar 1 nothing\n"), head);
-  head.replace(31 - 1, 1, std::to_string(who.size()));
-  EXPECT_EQ(ask("ashlar 1 who\n"), head + who);
-  EXPECT_EQ(ask("ashlar 1 fail\n"), "ashlar 1 error 0000000000000000\n");
-}
-
-TEST_F(ControlSocket, AnAnswerThatIsLargerThanAPipeIsWhole) {
-  ASSERT_EQ(start(), 0);
-  const std::string all = ask("ashlar 1 large\n");
-  ASSERT_EQ(all.size(), control_protocol::head_bytes + large_answer);
+  listen_delay_ms = 10;
+  std::thread server([&] {
+    EXPECT_EQ(socket.open({.pattern = path.c_str()}).error, 0);
+    socket.serve(answer, must_end);
+  });
+  while (::access(path.c_str(), F_OK) != 0) std::this_thread::yield();
+  const int file = connected_to(path);
+  listen_delay_ms = 0;
+  EXPECT_EQ(::send(file, "ashlar 1 large\n", 15, MSG_NOSIGNAL), 15);
+  std::string all;
+  char part[1000];
+  for (ssize_t got = 0; (got = ::recv(file, part, sizeof part, 0)) > 0;)
+    all.append(part, static_cast<std::size_t>(got));
+  ::close(file);
+  ASSERT_EQ(all.size(), control_protocol::head_bytes + large_answer) << "more than a pipe holds";
   for (std::size_t i = 0; i < large_answer; ++i)
     ASSERT_EQ(all[control_protocol::head_bytes + i], static_cast<char>('a' + i % 26));
-}
-
-TEST_F(ControlSocket, AReaderThatWaitsKeepsNobodyWaiting) {
-  ASSERT_EQ(start(), 0);
-  const int slow = connected();
-  ASSERT_EQ(::send(slow, "ashlar 1 large\n", 15, MSG_NOSIGNAL), 15);
-  EXPECT_EQ(ask("ashlar 1 nothing\n").size(), control_protocol::head_bytes);
-  ::close(slow);  // most of the answer has nowhere to go now
-  EXPECT_EQ(ask("ashlar 1 nothing\n").size(), control_protocol::head_bytes);
-}
-
-TEST_F(ControlSocket, TheThreadHasOnlyDescriptorsOfItsOwn) {
-  if (support::emulated && std::endian::native == std::endian::big)
-    GTEST_SKIP() << "qemu turns bytes by a descriptor's number, whichever table it is of";
-  const int before = ::dup(STDIN_FILENO);
-  ASSERT_EQ(start(), 0);
-  // Streams, the socket, the bell, and the client.
-  EXPECT_EQ(ask("ashlar 1 files\n").substr(control_protocol::head_bytes), "6");
-  const int after = ::dup(STDIN_FILENO);
-  EXPECT_EQ(after, before + 1) << "the thread has taken a number of the process";
-  ::close(before);
-  ::close(after);
-}
-
-TEST_F(ControlSocket, TheNameIsGoneAfterTheEndAndComesAgain) {
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(start(), 0);
-    EXPECT_EQ(::access(path.c_str(), F_OK), 0);
-    stop();
-    EXPECT_NE(::access(path.c_str(), F_OK), 0);
-  }
-}
-
-TEST_F(ControlSocket, ANameThatIsThereListens) {
-  listen_delay_ms = 10;
-  std::thread client([this] {
-    while (opened == -1 && ::access(path.c_str(), F_OK) != 0) std::this_thread::yield();
-    ::close(connected());
-  });
-  EXPECT_EQ(start(), 0);
-  client.join();
-  listen_delay_ms = 0;
-}
-
-TEST_F(ControlSocket, ANameThatIsAnothersStays) {
-  ASSERT_EQ(start(), 0);
-  ASSERT_EQ(::unlink(path.c_str()), 0);
-  std::fclose(std::fopen(path.c_str(), "w"));
-  stop();
-  EXPECT_EQ(::access(path.c_str(), F_OK), 0);
-  EXPECT_EQ(start(), EEXIST) << "a file that is no socket is nobody's to remove";
-  EXPECT_EQ(::access(path.c_str(), F_OK), 0);
-}
-
-TEST_F(ControlSocket, ADeadSocketIsReplacedAndALiveOneIsNot) {
-  const sockaddr_un address = address_of(path);
-  const int other = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(::bind(other, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(other, 1), 0);
-  EXPECT_EQ(start(), EADDRINUSE);
-  ::close(other);
-  EXPECT_EQ(start(), 0);
-  EXPECT_EQ(ask("ashlar 1 nothing\n").size(), control_protocol::head_bytes);
+  must_end = true;
+  socket.wake();
+  server.join();
+  ::rmdir(folder.c_str());
 }
 
 // ---- service_thread ----------------------------------------------------------------------------
@@ -314,28 +194,6 @@ constexpr unsigned long_ms = 60'000;
 
 std::atomic<bool> go_on{false};
 bell door;
-char name[16];
-sigset_t blocked;
-
-TEST(ServiceThread, HasItsNameAndBlocksSignals) {
-  service_thread t;
-  errno = 1234;
-  ASSERT_TRUE(t.start([]() noexcept {
-    ::pthread_getname_np(::pthread_self(), name, sizeof name);
-    ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-  }));
-  ASSERT_TRUE(t.join_within(long_ms));
-  EXPECT_EQ(errno, 1234);
-  EXPECT_STREQ(name, "ashlar");
-  for (const int signal : {SIGINT, SIGTERM, SIGALRM, SIGSEGV, SIGCHLD, SIGRTMIN, SIGRTMAX}) {
-    // An emulator keeps some for itself.
-    if (support::emulated && (signal == SIGSEGV || signal == SIGRTMAX)) continue;
-    EXPECT_EQ(::sigismember(&blocked, signal), 1) << signal;
-  }
-  sigset_t own;
-  ::pthread_sigmask(SIG_SETMASK, nullptr, &own);
-  EXPECT_EQ(::sigismember(&own, SIGINT), 0) << "the starter's are as they were";
-}
 
 TEST(ServiceThread, JoiningGivesUp) {
   static bell held;

@@ -28,20 +28,6 @@ class ForkGate : public testing::Test {
   std::thread other_;
 };
 
-TEST_F(ForkGate, IsOpenUntilItIsClosed) {
-  ASSERT_TRUE(gate_.enter(one_));
-  ASSERT_TRUE(gate_.enter(two_));
-  gate_.leave(two_);
-  gate_.leave(one_);
-  gate_.close(one_, not_at_all);
-  EXPECT_FALSE(gate_.enter(two_));
-  EXPECT_TRUE(gate_.enter(one_));
-  gate_.leave(one_);
-  gate_.open(one_);
-  EXPECT_TRUE(gate_.enter(two_));
-  gate_.leave(two_);
-}
-
 /// What interrupts a call must not wait for its locks. What a call itself calls may come in.
 TEST_F(ForkGate, AThreadInsideComesInAgainOnlyWhereItCallsOut) {
   ASSERT_TRUE(gate_.enter(one_));
@@ -77,26 +63,6 @@ TEST_F(ForkGate, AHandlerLeavesEveryCountAsItFoundIt) {
   });
   EXPECT_EQ(rounds, 3u);
   gate_.open(one_);
-  gate_.quit(two_);
-}
-
-TEST_F(ForkGate, ACloseWaitsForStrangersAndForThreadsThatItKnows) {
-  for (const bool joins : {false, true}) {
-    ASSERT_TRUE(gate_.enter(two_));
-    if (joins) {
-      gate_.join(two_, place_two_);
-      gate_.leave(two_);
-      ASSERT_TRUE(gate_.enter(two_));
-    }
-    unsigned rounds = 0;
-    gate_.close(one_, [&](unsigned round) {
-      EXPECT_EQ(round, rounds++);
-      if (rounds == 3) gate_.leave(two_);
-      return true;
-    });
-    EXPECT_EQ(rounds, 3u) << joins;
-    gate_.open(one_);
-  }
   gate_.quit(two_);
 }
 

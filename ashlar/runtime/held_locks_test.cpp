@@ -46,15 +46,6 @@ TEST_F(LockOrderDeathTest, ALockThatTheThreadHasIsToldInsteadOfWaitedFor) {
   EXPECT_DEATH(take_twice(), "ashlar: lock pages while holding pages\\(0x");
 }
 
-TEST_F(LockOrder, InOrderAndBackInAnyOrder) {
-  low_.lock();
-  high_.lock();
-  low_.unlock();
-  high_.unlock();
-  low_.lock();
-  low_.unlock();
-}
-
 TEST_F(LockOrder, TryLockNeverWaitsSoItIsNeverWrong) {
   const std::lock_guard guard(high_);
   ASSERT_TRUE(low_.try_lock());

@@ -33,35 +33,6 @@ TEST(ReserveHeap, ServesEverySizeAndKnowsItsBlocks) {
   EXPECT_GT(reserve.trim(), 0u);
 }
 
-TEST(ReserveHeap, NotesBlocksAndCachesForLater) {
-  static constinit reserve_heap reserve;
-  std::vector<int> things(1'000);
-  auto* const cache = reinterpret_cast<ashlar::runtime::process_heap::cache*>(&things);
-  {
-    const auto note_half = [&](std::size_t begin) {
-      for (std::size_t i = begin; i < begin + 500; ++i) reserve.free_later(&things[i], "test");
-    };
-    std::jthread first(note_half, 0), second(note_half, 500);
-  }
-  reserve.detach_later(cache);
-  std::set<void*> noted;
-  unsigned caches = 0;
-  reserve.for_each_noted(
-      [&](void* block, const char* call) {
-        EXPECT_STREQ(call, "test");
-        EXPECT_TRUE(noted.insert(block).second);
-      },
-      [&](ashlar::runtime::process_heap::cache* c) {
-        EXPECT_EQ(c, cache);
-        ++caches;
-      });
-  EXPECT_EQ(noted.size(), 1'000u);
-  EXPECT_EQ(caches, 1u);
-  ashlar_stats stats{};
-  reserve.add_to(stats);
-  EXPECT_EQ(stats.total.bytes_in_use, 0u);  // the notes are gone
-}
-
 TEST(ReserveHeapDeathTest, FindsADoubleFree) {
   static constinit reserve_heap reserve;
   void* const block = reserve.allocate(300'000, 1);
