@@ -1,8 +1,8 @@
 // Classes with operators new and delete of their own.
 
 #include <tests/support/test_headers.hpp>
+#include <tests/support/written_stats.hpp>
 
-#include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/class_new.hpp>
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/pool/pool_set.hpp>
@@ -11,6 +11,7 @@
 namespace {
 
 using namespace ashlar;
+using test::blocks_in_use;
 
 struct point : heap_allocated<point> {
   double x = 1;
@@ -33,15 +34,6 @@ struct holder : heap_allocated<holder> {
   point first;  // has such a base, too
 };
 static_assert(sizeof(point) == 16 && sizeof(holder) == sizeof(point), "the bases are empty");
-
-/// Blocks of the process heap that this thread has: what leaks shows here.
-std::uint64_t blocks_in_use() {
-  ashlar_stats s;
-  ashlar_stats_get(&s);
-  std::uint64_t n = s.large.blocks_in_use;
-  for (const ashlar_class_stats& c : s.classes) n += c.blocks_in_use;
-  return n;
-}
 
 TEST(HeapAllocated, EveryFormUsesTheProcessHeap) {
   const std::uint64_t before = blocks_in_use();

@@ -110,16 +110,6 @@ TEST(PmrResource, WithoutAnUpstreamRefuses) {
   r.deallocate(p, 32, 1);
 }
 
-TEST(PmrResource, OverASet) {
-  static static_pool_set<blocks<32, 300>, blocks<128, 300>, spill::never> set;
-  pmr::resource r(set, pmr::process_resource());
-  check_resource(r, 16);
-  void* const large = r.allocate(129);
-  EXPECT_FALSE(set.owns(large));
-  r.deallocate(large, 129);
-  EXPECT_EQ(set.stats().blocks_in_use(), 0u);
-}
-
 TEST(PmrResource, NestsInEveryOrder) {
   // A standard pool over ours, over a standard monotonic one, over ours.
   model_heap bottom;

@@ -109,12 +109,9 @@ TEST(StaticPoolFor, ServesRandomProgramsOfAFullSet) {
         c.rehash(random.below(n + 1));
         break;
       case 2:
-        c.reserve(random.below(n + 1));
-        break;
-      case 3:
         if (random.chance(5)) c.clear();
         break;
-      case 4:
+      case 3:
         if (random.chance(5)) c = decltype(nodes)::container(nodes);
         break;
       default:

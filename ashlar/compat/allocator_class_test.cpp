@@ -33,17 +33,10 @@ TEST(CompatAllocator, heap_blocks_grow_and_are_recycled) {
   EXPECT_EQ((AllocatorPool<CHAR[396], 2>().GetBlockSize()), 396u);
   EXPECT_EQ(allocator.GetBlockCount(), 0u);
   std::vector<void*> blocks;
-  for (int i = 0; i < 1000; ++i) {
-    blocks.push_back(allocator.Allocate(100));
-    std::memset(blocks.back(), i, 100);
-  }
+  for (int i = 0; i < 1000; ++i) blocks.push_back(allocator.Allocate(100));
   EXPECT_EQ(allocator.GetBlockCount(), 1000u);
   EXPECT_EQ(allocator.GetBlocksInUse(), 1000u);
-  for (int i = 0; i < 1000; ++i) {
-    const auto* bytes = static_cast<const unsigned char*>(blocks[static_cast<std::size_t>(i)]);
-    EXPECT_EQ(bytes[0], static_cast<unsigned char>(i));
-    EXPECT_EQ(bytes[99], static_cast<unsigned char>(i));
-  }
+
   allocator.Deallocate(blocks[3]);
   allocator.Deallocate(blocks[700]);
   EXPECT_EQ(allocator.GetBlocksInUse(), 998u);
@@ -66,20 +59,6 @@ TEST(CompatAllocator, a_heap_pool_has_as_many_blocks_as_asked_for) {
   for (void* p : blocks) allocator.Deallocate(p);
   EXPECT_EQ(allocator.GetBlocksInUse(), 0u);
   EXPECT_EQ(allocator.GetBlockCount(), 10u);
-}
-
-TEST(CompatAllocator, a_static_pool_uses_exactly_the_callers_bytes) {
-  constexpr std::size_t size = 24, count = 10;
-  alignas(std::max_align_t) static CHAR memory[count * size];
-  Allocator allocator(size, count, memory, "static");
-  std::vector<void*> blocks;
-  for (std::size_t i = 0; i < count; ++i) {
-    blocks.push_back(allocator.Allocate(size));
-    EXPECT_EQ(blocks.back(), memory + i * size) << "every byte serves";
-  }
-  EXPECT_EQ(allocator.TryAllocate(size), nullptr);
-  for (void* p : blocks) allocator.Deallocate(p);
-  EXPECT_EQ(allocator.GetBlocksInUse(), 0u);
 }
 
 TEST(CompatAllocator, a_static_pool_stays_inside_count_times_size_whatever_the_size) {
@@ -136,25 +115,19 @@ TEST(CompatAllocator, blocks_are_aligned_in_every_mode) {
       EXPECT_TRUE(ashlar::is_aligned(heap_pool.Allocate(size), due)) << size;
     }
   }
-  AllocatorPool<CHAR[396], 4> odd;
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(ashlar::is_aligned(odd.Allocate(396), sizeof(void*)));
-  Allocator wide(64, 0, nullptr, nullptr, 64);
-  for (int i = 0; i < 40; ++i) EXPECT_TRUE(ashlar::is_aligned(wide.Allocate(64, 64), 64));
-}
-
-TEST(CompatAllocator, an_allocator_pool_holds_as_many_as_it_says) {
-  struct alignas(64) wide {
+  struct alignas(64) line {
     char bytes[100];
   };
-  static AllocatorPool<wide, 5> pool;
-  std::vector<void*> blocks;
+  static AllocatorPool<CHAR[396], 4> odd;
+  static AllocatorPool<line, 5> inside;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(ashlar::is_aligned(odd.Allocate(396), sizeof(void*)));
   for (int i = 0; i < 5; ++i) {
-    blocks.push_back(pool.Allocate(sizeof(wide), 64));
-    EXPECT_TRUE(ashlar::is_aligned(blocks.back(), 64));
-    EXPECT_TRUE(blocks.back() >= &pool && blocks.back() < &pool + 1) << "inside";
+    void* const p = inside.Allocate(sizeof(line), 64);
+    EXPECT_TRUE(ashlar::is_aligned(p, 64) && p >= &inside && p < &inside + 1);
   }
-  EXPECT_EQ(pool.TryAllocate(1), nullptr);
-  for (void* p : blocks) pool.Deallocate(p);
+  EXPECT_EQ(inside.TryAllocate(1), nullptr) << "it holds as many as it says";
+  Allocator wide(64, 0, nullptr, nullptr, 64);
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(ashlar::is_aligned(wide.Allocate(64, 64), 64));
 }
 
 // ---- exhaustion ----
@@ -275,19 +248,6 @@ TEST(CompatAllocatorDeathTest, misuse_is_reported) {
   EXPECT_DEATH((void)heap_blocks.Allocate(33), "blocks") << "the name is in the message";
   EXPECT_DEATH(Allocator(8, 0, nullptr, nullptr, 3), "argument");
   EXPECT_DEATH(Allocator(8, 0, nullptr, nullptr, 0), "argument");
-}
-
-TEST(CompatAllocatorDeathTest, the_sanitizer_sees_the_use_of_a_free_block_in_a_callers_memory) {
-  if (!ashlar::address_sanitizer) GTEST_SKIP() << "for AddressSanitizer";
-  alignas(std::max_align_t) static CHAR memory[4 * 32];
-  {
-    Allocator allocator(32, 4, memory);
-    auto* const p = static_cast<volatile CHAR*>(allocator.Allocate(32));
-    p[31] = 1;
-    allocator.Deallocate(const_cast<CHAR*>(p));
-    EXPECT_DEATH(p[31] = 1, "use-after-poison");
-  }
-  for (CHAR& c : memory) c = 1;
 }
 
 // ---- DECLARE_ALLOCATOR, one class a mode ----

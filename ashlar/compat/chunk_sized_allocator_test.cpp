@@ -3,27 +3,19 @@
 #include <tests/support/shared_blocks.hpp>
 #include <tests/support/single_step.hpp>
 #include <tests/support/test_headers.hpp>
-
-#include <ashlar/adapt/c_api.h>
+#include <tests/support/written_stats.hpp>
 
 #include "ChunkSizedAllocator.h"
 
 namespace {
 
 using ashlar::is_aligned;
+using ashlar::test::blocks_in_use;
 
 template <std::size_t N>
 struct dummy {
   char bytes[N] = {};
 };
-
-std::uint64_t blocks_in_use() {
-  ashlar_stats s;
-  ashlar_stats_get(&s);
-  std::uint64_t n = s.large.blocks_in_use;
-  for (const ashlar_class_stats& c : s.classes) n += c.blocks_in_use;
-  return n;
-}
 
 // ---- the document's program: three sizes, made and ended through type-erased functions ----
 
@@ -69,27 +61,6 @@ TEST(ChunkSizedAllocator, the_documents_first_example_and_every_integral_type) {
   ints.deallocate(p);
 }
 
-TEST(ChunkSizedAllocator, the_smallest_size_that_fits_serves_an_exact_one_too) {
-  ChunkSizedAllocator<2, 32, 62, 128> chunks;
-  for (const auto& [size, room] : {std::pair<std::size_t, std::size_t>{0, 32},
-                                   {1, 32},
-                                   {32, 32},
-                                   {33, 62},
-                                   {62, 62},
-                                   {63, 128},
-                                   {128, 128}}) {
-    void* const p = chunks.allocate(size);
-    EXPECT_EQ(chunks.usable_size(p), room) << size;
-    chunks.deallocate(p);
-  }
-  void* const a = chunks.allocate(32);
-  void* const b = chunks.allocate(32);
-  void* const c = chunks.allocate(32);
-  EXPECT_EQ(chunks.usable_size(c), 62u) << "the next larger serves when the right one is empty";
-  for (void* p : {a, b, c}) chunks.deallocate(p);
-  chunks.deallocate(nullptr);
-}
-
 TEST(ChunkSizedAllocator, the_bounded_one_never_asks_the_heap) {
   BoundedChunkSizedAllocator<2, 32, 64> chunks;
   void* held[4];
@@ -111,15 +82,6 @@ TEST(ChunkSizedAllocator, what_does_not_fit_is_operator_news) {
   EXPECT_EQ(blocks_in_use(), with_piece) << "nothing of the process heap";
   EXPECT_LE(with_piece, before + 1);
   chunks.deallocate(p);
-}
-
-TEST(ChunkSizedAllocator, one_size_may_stand_there_twice) {
-  BoundedChunkSizedAllocator<1, 32, 32> chunks;
-  void* const a = chunks.allocate(32);
-  void* const b = chunks.allocate(32);
-  EXPECT_THROW((void)chunks.allocate(32), std::bad_alloc);
-  chunks.deallocate(b);
-  chunks.deallocate(a);
 }
 
 TEST(ChunkSizedAllocator, what_the_heap_has_not_either_is_the_new_handlers) {
@@ -146,31 +108,23 @@ struct alignas(256) page {
 
 TEST(ChunkSizedAllocator, every_type_is_aligned) {
   ChunkSizedAllocator<20, 24, 64, 100, 256> chunks;
-  std::vector<void*> all;
-  for (int i = 0; i < 30; ++i) {
-    line* const l = new (chunks) line;
-    page* const p = new (chunks) page;
-    auto* const m = new (chunks) std::max_align_t;
-    auto* const d = new (chunks) dummy<97>;
-    EXPECT_TRUE(is_aligned(l, 64));
-    EXPECT_TRUE(is_aligned(p, 256));
-    EXPECT_TRUE(is_aligned(m, alignof(std::max_align_t)));
-    EXPECT_TRUE(is_aligned(d, alignof(std::max_align_t)));
-    for (void* q : {static_cast<void*>(l), static_cast<void*>(p), static_cast<void*>(m),
-                    static_cast<void*>(d)}) {
-      all.push_back(q);
+  const auto make = [&chunks]<class T>(T, bool of_chunks) {
+    for (int i = 0; i < 30; ++i) {
+      T* const p = new (chunks) T;
+      EXPECT_TRUE(is_aligned(p, alignof(T)));
+      if (i == 0) {
+        EXPECT_EQ(chunks.owns(p), of_chunks);
+      }
+      if constexpr (alignof(T) > alignof(std::max_align_t))
+        ::operator delete(p, std::align_val_t{alignof(T)}, chunks);
+      else
+        ::operator delete(p, chunks);
     }
-  }
-  EXPECT_TRUE(chunks.owns(all[0])) << "a size that is a multiple of 64 is aligned to 64";
-  EXPECT_FALSE(chunks.owns(all[1])) << "no class is aligned to 256: the heap's";
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i % 4 == 1)
-      ::operator delete(all[i], std::align_val_t{alignof(page)}, chunks);
-    else if (i % 4 == 0)
-      ::operator delete(all[i], std::align_val_t{alignof(line)}, chunks);
-    else
-      ::operator delete(all[i], chunks);
-  }
+  };
+  make(line(), true);   // a size that is a multiple of 64 is aligned to 64
+  make(page(), false);  // no class is aligned to 256: the heap's
+  make(std::max_align_t(), true);
+  make(dummy<97>(), true);
   EXPECT_TRUE(chunks.audit());
 }
 

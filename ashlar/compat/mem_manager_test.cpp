@@ -78,21 +78,6 @@ TEST(MemManager, new_works_for_a_type_without_operators) {
   ::operator delete(b, pool);
 }
 
-TEST(MemManager, all_slots_serve_and_the_next_is_bad_alloc) {
-  MemManager<std::uint64_t, 1000> pool;
-  std::vector<void*> slots;
-  for (int i = 0; i < 1000; ++i) slots.push_back(pool.Allocate());
-  for (std::size_t i = 1; i < slots.size(); ++i) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(slots[i]),
-              reinterpret_cast<std::uintptr_t>(slots[i - 1]) + sizeof(std::uint64_t));
-  }
-  EXPECT_THROW((void)pool.Allocate(), std::bad_alloc);
-  for (void* p : slots) pool.Deallocate(p);
-  pool.Deallocate(nullptr);
-  EXPECT_EQ(pool.Allocate(), slots.back());
-  pool.Deallocate(slots.back());
-}
-
 TEST(MemManager, the_exhaustion_policy_is_a_parameter) {
   MemManager<int, 1, ashlar::exhaustion::null> pool;
   static_assert(noexcept(pool.Allocate()));

@@ -3,55 +3,17 @@
 #include "xallocator.h"
 
 #include <tests/support/test_headers.hpp>
-
-#include <ashlar/adapt/c_api.h>
+#include <tests/support/written_stats.hpp>
 
 namespace {
 
-/// Blocks of xmalloc in use, whatever their size. Requires: one thread, exact at batch accuracy
-/// then.
-std::uint64_t in_use() {
-  ashlar_stats stats;
-  ashlar_stats_get(&stats);
-  return stats.total.allocations - stats.total.frees;
-}
+using ashlar::test::blocks_in_use;
 
 bool is_ours(const void* p) {
   return xusable_size(p) != 0;  // ends in a fault where it is not
 }
 
 std::uintptr_t address_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
-
-TEST(Xallocator, ReallocKeepsTheText) {
-  auto* text = static_cast<char*>(xmalloc(24));
-  ASSERT_NE(text, nullptr);
-  std::strcpy(text, "TEST STRING");
-  text = static_cast<char*>(xrealloc(text, 124));
-  ASSERT_NE(text, nullptr);
-  EXPECT_STREQ(text, "TEST STRING");
-  xfree(text);
-}
-
-TEST(Xallocator, DestroyBetweenAllocationsIsHarmless) {
-  void* before = xmalloc(100);
-  xalloc_destroy();
-  void* after = xmalloc(100);
-  ASSERT_NE(after, nullptr);
-  xfree(before);
-  xalloc_destroy();
-  xalloc_init();
-  xfree(after);
-}
-
-TEST(Xallocator, StatsHaveTheClassicColumns) {
-  void* block = xmalloc(100);
-  testing::internal::CaptureStdout();
-  xalloc_stats();
-  const std::string text = testing::internal::GetCapturedStdout();
-  xfree(block);
-  EXPECT_NE(text.find("xallocator Block Size: 112 Block Count: "), std::string::npos) << text;
-  EXPECT_NE(text.find(" Blocks In Use: "), std::string::npos) << text;
-}
 
 // ---- names --------------------------------------------------------------------------------------
 
@@ -143,24 +105,24 @@ static_assert(has_every_form<Shape> && has_every_form<Polygon> && has_every_form
 static_assert(!has_every_form<std::pair<int, int>>, "the test can fail");
 
 TEST(XallocatorMacro, SingleObjectsComeFromXmalloc) {
-  const std::uint64_t before = in_use();
+  const std::uint64_t before = blocks_in_use();
   auto* shape = new Shape;
   EXPECT_TRUE(is_ours(shape));
-  EXPECT_EQ(in_use(), before + 1);
+  EXPECT_EQ(blocks_in_use(), before + 1);
   delete shape;
-  EXPECT_EQ(in_use(), before);
+  EXPECT_EQ(blocks_in_use(), before);
 }
 
 TEST(XallocatorMacro, ADerivedClassIsAllocatedWholeAndFreedThroughItsBase) {
-  const std::uint64_t before = in_use();
+  const std::uint64_t before = blocks_in_use();
   Shape* shape = new Polygon;
   EXPECT_GE(xusable_size(shape), sizeof(Polygon));
   delete shape;
-  EXPECT_EQ(in_use(), before);
+  EXPECT_EQ(blocks_in_use(), before);
 }
 
 TEST(XallocatorMacro, OverAlignedClassesAreAligned) {
-  const std::uint64_t before = in_use();
+  const std::uint64_t before = blocks_in_use();
   Aligned* objects[20];
   for (Aligned*& object : objects) {
     object = new Aligned;
@@ -176,30 +138,30 @@ TEST(XallocatorMacro, OverAlignedClassesAreAligned) {
   pages = new (std::nothrow) Page[2];
   EXPECT_EQ(address_of(pages) % 256, 0u);
   delete[] pages;
-  EXPECT_EQ(in_use(), before);
+  EXPECT_EQ(blocks_in_use(), before);
 }
 
 TEST(XallocatorMacro, ArraysComeFromXmalloc) {
-  const std::uint64_t before = in_use();
+  const std::uint64_t before = blocks_in_use();
   auto* shapes = new Shape[10];
-  EXPECT_EQ(in_use(), before + 1);
+  EXPECT_EQ(blocks_in_use(), before + 1);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(shapes[i].n, 7);
   delete[] shapes;
   shapes = new (std::nothrow) Shape[3];
   ASSERT_NE(shapes, nullptr);
-  EXPECT_EQ(in_use(), before + 1);
+  EXPECT_EQ(blocks_in_use(), before + 1);
   delete[] shapes;
-  EXPECT_EQ(in_use(), before);
+  EXPECT_EQ(blocks_in_use(), before);
 }
 
 TEST(XallocatorMacro, PlacementStillWorksAndTakesNothing) {
-  const std::uint64_t before = in_use();
+  const std::uint64_t before = blocks_in_use();
   alignas(Shape) std::byte place[3 * sizeof(Shape) + 16];
   auto* shape = new (place) Shape;
   EXPECT_EQ(static_cast<void*>(shape), place);
   shape->~Shape();
   EXPECT_EQ(Shape::operator new[](8, place), place);
-  EXPECT_EQ(in_use(), before);
+  EXPECT_EQ(blocks_in_use(), before);
 }
 
 struct Left {
@@ -217,20 +179,11 @@ struct Both : Left, Right {
 };
 
 TEST(XallocatorMacro, ASecondBaseIsFreedByItsWholeObjectsAddress) {
-  const std::uint64_t before = in_use();
+  const std::uint64_t before = blocks_in_use();
   Right* const object = new Both;
-  EXPECT_EQ(in_use(), before + 1);
+  EXPECT_EQ(blocks_in_use(), before + 1);
   delete object;
-  EXPECT_EQ(in_use(), before);
-}
-
-TEST(XallocatorMacro, UniquePtrUsesIt) {
-  const std::uint64_t before = in_use();
-  {
-    const std::unique_ptr<Shape> shape = std::make_unique<Polygon>();
-    EXPECT_EQ(in_use(), before + 1);
-  }
-  EXPECT_EQ(in_use(), before);
+  EXPECT_EQ(blocks_in_use(), before);
 }
 
 // ---- failure ------------------------------------------------------------------------------------
@@ -308,7 +261,7 @@ struct alignas(128) AlignedThrower {
 };
 
 TEST(XallocatorMacro, AThrowingConstructorGivesTheBlockBack) {
-  const std::uint64_t before = in_use();
+  const std::uint64_t before = blocks_in_use();
   EXPECT_THROW(new Thrower(1), int);
   EXPECT_THROW(new (std::nothrow) Thrower(1), int);
   Thrower::made = 0;
@@ -321,7 +274,7 @@ TEST(XallocatorMacro, AThrowingConstructorGivesTheBlockBack) {
   EXPECT_THROW(new (std::nothrow) AlignedThrower[2], int);
   alignas(Thrower) std::byte place[sizeof(Thrower)];
   EXPECT_THROW(new (place) Thrower(1), int);
-  EXPECT_EQ(in_use(), before);
+  EXPECT_EQ(blocks_in_use(), before);
 }
 
 // ---- automatic init and destroy -----------------------------------------------------------------

@@ -42,15 +42,6 @@ TYPED_TEST(XmallocPools, EveryBlockIsAlignedForAnyObjectAndHoldsWhatWasAsked) {
   EXPECT_TRUE(pools.pools().audit());
 }
 
-TYPED_TEST(XmallocPools, AnExactSizeIsServedByItsClass) {
-  void* const p = this->under_test.allocate(396);
-  EXPECT_EQ(this->under_test.usable_size(p), 396u);
-  void* const q = this->under_test.allocate(397);
-  EXPECT_EQ(this->under_test.usable_size(q), 768u);
-  this->under_test.deallocate(p);
-  this->under_test.deallocate(q);
-}
-
 TYPED_TEST(XmallocPools, ErrnoIsKeptBySuccessAndByNull) {
   errno = 1234;
   this->under_test.deallocate(this->under_test.allocate(10));
@@ -242,24 +233,6 @@ TEST(StaticXmalloc, OverAlignedRequestsGoToAClassThatIsSoAligned) {
 
 // ---- pools that grow only -----------------------------------------------------------------------
 
-TEST(HeapBlocksXmalloc, GrowsWithoutLimitAndRecycles) {
-  static ashlar::heap_blocks_xmalloc<blocks<64, 4>, blocks<396, 2>> pools;
-  std::vector<void*> held;
-  for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 10'000; ++i) {
-      held.push_back(pools.allocate(i % 2 == 0 ? 64 : 396));
-      ASSERT_NE(held.back(), nullptr);
-      ASSERT_EQ(address_of(held.back()) % 16, 0u);
-      ASSERT_EQ(pools.usable_size(held.back()), i % 2 == 0 ? 64u : 396u);
-    }
-    EXPECT_TRUE(pools.pools().audit());
-    for (void* p : held) pools.deallocate(p);
-    held.clear();
-    EXPECT_EQ(pools.pools().stats().classes[0].blocks_made, 5'000u);
-    EXPECT_EQ(pools.pools().stats().classes[1].blocks_made, 5'000u);
-  }
-}
-
 TEST(HeapBlocksXmalloc, WhatNoClassFitsIsTheProcessHeaps) {
   static ashlar::heap_blocks_xmalloc<blocks<64, 4>> pools;
   auto* p = static_cast<char*>(pools.allocate(100'000));
@@ -277,26 +250,6 @@ TEST(HeapBlocksXmalloc, WhatNoClassFitsIsTheProcessHeaps) {
   EXPECT_EQ(address_of(aligned) % 4096, 0u);
   pools.deallocate(aligned);
   EXPECT_EQ(pools.pools().stats().blocks_in_use(), 0u);
-}
-
-/// A page source with little to give.
-struct two_pieces {
-  static inline int left = 2;
-  static void* allocate(size_t size, size_t alignment) noexcept {
-    return left-- > 0 ? ashlar::process_source::allocate(size, alignment) : nullptr;
-  }
-  static void deallocate(void* p, size_t size, size_t alignment) noexcept {
-    ashlar::process_source::deallocate(p, size, alignment);
-  }
-};
-
-TEST(GrowingPoolSet, ASourceThatEndsIsExhaustion) {
-  two_pieces::left = 2;
-  ashlar::growing_pool_set<blocks<32, 4>, two_pieces> set;
-  int count = 0;
-  while (set.try_allocate(32) != nullptr) ++count;
-  EXPECT_EQ(count, 8);
-  EXPECT_EQ(set.allocate(32), nullptr);
 }
 
 /// Gives only pieces for one block, so that each block is a slab.

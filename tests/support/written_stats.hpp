@@ -7,6 +7,13 @@
 
 namespace ashlar::test {
 
+/// Returns: the blocks of the process heap in use; exact in a program of one thread.
+inline std::uint64_t blocks_in_use() {
+  ashlar_stats s;
+  ashlar_stats_get(&s);
+  return s.total.allocations - s.total.frees;
+}
+
 inline std::string written_stats(ashlar_stats_format format) {
   std::FILE* file = std::tmpfile();
   EXPECT_NE(file, nullptr);
