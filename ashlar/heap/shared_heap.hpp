@@ -61,10 +61,8 @@ class shared_heap {
 
   // ---- blocks ---------------------------------------------------------------------------------
 
-  /// As page_heap::class_anywhere.
-  [[nodiscard]] class_index class_of(const void* block) noexcept {
-    return pages_.class_anywhere(block);
-  }
+  /// As page_heap::class_of.
+  [[nodiscard]] class_index class_of(const void* block) noexcept { return pages_.class_of(block); }
 
   /// Effects: from now on new large blocks' pages are closed when they are freed, as `which` says.
   /// With `always` keys leave with the blocks that have them: so all free memory is zero, if
@@ -91,7 +89,7 @@ class shared_heap {
   /// now if it stays, 0 if it has to move; `not_ours` after a fault: no live block is there.
   [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
                                             const char* call) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0) {
+    if (const class_index c = pages_.class_of(block); c != 0) {
       if (!expect_in_use(block, c, call)) return not_ours;
       return interface_hits<classes>::serves_well(c, size) ? classes::block_size(c) : 0;
     }
@@ -440,8 +438,7 @@ class shared_heap {
 
   /// Returns: what is at `block`, any address, in use or not; 0 bytes where there can be no block.
   [[nodiscard]] found_block find(const void* block) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0)
-      return {classes::block_size(c), c};
+    if (const class_index c = pages_.class_of(block); c != 0) return {classes::block_size(c), c};
     const run* r = pages_.large().at(block);
     return {r == nullptr ? 0 : std::size_t{r->pages} << page_shift, 0};
   }

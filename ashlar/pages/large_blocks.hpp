@@ -199,12 +199,6 @@ class large_blocks {
     return to;
   }
 
-  /// Returns: pages of addresses that are kept for large blocks to grow into.
-  [[nodiscard]] std::size_t headroom_pages() noexcept {
-    const std::lock_guard guard(supply_.mutex());
-    return runs().headroom_pages();
-  }
-
   // ---- for who holds the lock ------------------------------------------------------------------
 
   /// Returns: whether the page behind a block that is made now is to be closed.

@@ -130,14 +130,14 @@ class page_heap {
   }
 
   /// Returns: the class of the slab that holds `address`, if the first range does; 0 says only "ask
-  /// `class_anywhere`". Any value may be passed; no lock.
-  [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address) const noexcept {
+  /// `class_of`". Any value may be passed; no lock.
+  [[nodiscard]] ASHLAR_HOT class_index class_in_first(const void* address) const noexcept {
     return ranges().first_tables().class_of(address);
   }
 
   /// Returns: the class of the slab that holds `address`, in any range; 0 if none does.
-  [[nodiscard]] class_index class_anywhere(const void* address) noexcept {
-    if (const class_index c = class_of(address); c != 0) [[likely]]
+  [[nodiscard]] class_index class_of(const void* address) noexcept {
+    if (const class_index c = class_in_first(address); c != 0) [[likely]]
       return c;
     const page_range* range = range_of(address);
     return range == nullptr ? class_index{0} : class_in(*range, address);
@@ -403,7 +403,7 @@ class page_heap {
 
   /// Returns: the range that has memory at `address`, or null. Otherwise as range_of.
   [[nodiscard]] const page_range* owner_of(const void* address) noexcept {
-    if (class_of(address) != 0) return ranges().first_if_holds(number_of(address));
+    if (class_in_first(address) != 0) return ranges().first_if_holds(number_of(address));
     const std::lock_guard guard(supply().mutex());
     return ranges().find(number_of(address));
   }

@@ -31,7 +31,7 @@ TEST_F(PageHeap, AClosedPageLiesBehindEachSlabBehindSoManyAsAreAllowed) {
     EXPECT_EQ(is_accessible(behind - 1), true);
     if (i < 20) {
       EXPECT_FALSE(is_accessible(behind)) << i;
-      EXPECT_EQ(m_.heap().class_anywhere(behind), 0u);
+      EXPECT_EQ(m_.heap().class_of(behind), 0u);
       EXPECT_EQ(m_.heap().large().at(behind), nullptr);
     }
   }
@@ -93,7 +93,7 @@ TEST_F(PageHeap, PagesThatTheSystemDoesNotCloseAreCountedAndUsedByNobody) {
   EXPECT_EQ(m_.heap().stats().closes_refused, 1u);
   const char* const behind = m_.heap().address_of(*open) + (open->pages - 1) * page_size;
   EXPECT_TRUE(is_accessible(behind));
-  EXPECT_EQ(m_.heap().class_anywhere(behind), 0u);
+  EXPECT_EQ(m_.heap().class_of(behind), 0u);
   m_.audit();
   m_.drop_all();
 }

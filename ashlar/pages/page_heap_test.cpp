@@ -71,8 +71,8 @@ TEST_F(PageHeap, ReservesLessWhereTheSystemRefuses) {
 
 void expect_nobodys(pages& heap, const void* p) {
   EXPECT_FALSE(heap.owns(p));
+  EXPECT_EQ(heap.class_in_first(p), 0u);
   EXPECT_EQ(heap.class_of(p), 0u);
-  EXPECT_EQ(heap.class_anywhere(p), 0u);
   EXPECT_EQ(heap.large().at(p), nullptr);
   EXPECT_EQ(heap.large().remove(const_cast<void*>(p)), 0u);
   for (const class_index c : {class_index{1}, class_index{4}}) {
@@ -202,9 +202,9 @@ TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
     run* r = m.new_large(200, 1);
     ASSERT_NE(m.new_large(1, 1), nullptr);
     r = copied ? m.copy(r, 300) : m.move(r, 300);
-    EXPECT_EQ(m.heap().large().headroom_pages(), 300u);
+    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 300u);
     ASSERT_NE(m.new_large(1000, 1), nullptr) << "others are served beside it";
-    EXPECT_EQ(m.heap().large().headroom_pages(), 300u);
+    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 300u);
     const char* const place = m.heap().address_of(*r);
     const std::uint64_t calls = space.calls();
     while (r->pages < 600) {
@@ -213,7 +213,7 @@ TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
       ASSERT_EQ(r->pages, before + 3);
       m.audit();
     }
-    EXPECT_EQ(m.heap().large().headroom_pages(), 0u);
+    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 0u);
     EXPECT_EQ(space.calls(), calls);
     EXPECT_EQ(m.heap().address_of(*r), place);
     m.resize(r, 601);
@@ -226,7 +226,7 @@ TEST_F(PageHeap, RoomIsAddressesOnly) {
   run* r = m_.new_large(150, 1);
   ASSERT_NE(m_.new_large(1, 1), nullptr);
   r = m_.move(r, 190);
-  EXPECT_EQ(m_.heap().large().headroom_pages(), 190u);
+  EXPECT_EQ(m_.heap().supply().runs().headroom_pages(), 190u);
   const page_heap_stats s = m_.heap().stats();
   EXPECT_EQ(s.committed_bytes, 191 * page_size);
   EXPECT_EQ(s.peak_committed_bytes, 191 * page_size) << "the block was never there twice";
@@ -234,7 +234,7 @@ TEST_F(PageHeap, RoomIsAddressesOnly) {
   EXPECT_NE(m_.new_large(209, 1), nullptr) << "it counts against no budget";
   m_.resize(r, 191);
   EXPECT_EQ(r->pages, 190u) << "but growth into it does";
-  EXPECT_EQ(m_.heap().large().headroom_pages(), 190u);
+  EXPECT_EQ(m_.heap().supply().runs().headroom_pages(), 190u);
 }
 
 TEST_F(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
@@ -244,12 +244,12 @@ TEST_F(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
     run* r = m.new_large(200, 1);
     EXPECT_NE(m.new_large(1, 1), nullptr);
     r = m.move(r, 300);
-    EXPECT_EQ(m.heap().large().headroom_pages(), 300u);
+    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 300u);
     change(m, r);
     m.audit();
-    const std::size_t room = m.heap().large().headroom_pages();
+    const std::size_t room = m.heap().supply().runs().headroom_pages();
     m.drop_all();
-    EXPECT_EQ(m.heap().large().headroom_pages(), 0u);
+    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 0u);
     m.audit();
     return room;
   };
@@ -268,16 +268,16 @@ TEST_F(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
     modelled m(space);
     ASSERT_NE(m.new_large(1, 1), nullptr);
     run* const r = m.move(m.new_large(200, 1), 250);
-    ASSERT_EQ(m.heap().large().headroom_pages(), 250u);
+    ASSERT_EQ(m.heap().supply().runs().headroom_pages(), 250u);
     run* const other = m.move(m.new_large(50, 1), 55);
-    ASSERT_EQ(m.heap().large().headroom_pages(), 305u);
+    ASSERT_EQ(m.heap().supply().runs().headroom_pages(), 305u);
     const std::size_t reservations = space.live_reservations();
     space.seal(sealed);
     const std::size_t rest = 1024 - 1 - 250 - 55;
     std::size_t served = 0;
     while (served + 25 < rest - 50 && m.new_large(25, 1) != nullptr) served += 25;
     EXPECT_GT(served, sealed ? 300u : rest - 100) << "250 pages are clean, the others are rooms";
-    EXPECT_EQ(m.heap().large().headroom_pages(), 0u);
+    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 0u);
     EXPECT_EQ(space.live_reservations(), reservations);
     space.seal(false);
     space.set_reserve_max(space.live_bytes());

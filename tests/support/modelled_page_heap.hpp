@@ -36,14 +36,14 @@ class modelled_page_heap {
     EXPECT_EQ(r->free_blocks, standard_classes.shapes[c].blocks);
     char* const base = heap_->address_of(*r);
     if (r->pages != own) {
-      EXPECT_EQ(heap_->class_anywhere(base + own * page_size), 0u) << "of a closed page";
+      EXPECT_EQ(heap_->class_of(base + own * page_size), 0u) << "of a closed page";
     }
     for (std::uint32_t p = 0; p < own; ++p) {
       char* begin = nullptr;
       EXPECT_EQ(heap_->slab_of(base + p * page_size + 17, c, begin), r);
       EXPECT_EQ(begin, base);
-      EXPECT_EQ(heap_->class_anywhere(base + p * page_size), c);
-      const class_index fast = heap_->class_of(base + p * page_size);
+      EXPECT_EQ(heap_->class_of(base + p * page_size), c);
+      const class_index fast = heap_->class_in_first(base + p * page_size);
       EXPECT_TRUE(fast == c || fast == 0);
     }
     EXPECT_EQ(heap_->large().at(base), nullptr);
@@ -63,8 +63,8 @@ class modelled_page_heap {
     if (count > 1) {
       EXPECT_EQ(heap_->large().at(base + page_size), nullptr);
     }
-    EXPECT_EQ(heap_->class_anywhere(base), 0u);
     EXPECT_EQ(heap_->class_of(base), 0u);
+    EXPECT_EQ(heap_->class_in_first(base), 0u);
     admit(r, r->pages, false);
     return r;
   }
