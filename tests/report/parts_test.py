@@ -33,7 +33,8 @@ def make_folder(command: browser.Command) -> None:
             "pid": pid, "parent": parent, "program": f"/usr/bin/{name}", "arguments": arguments,
             "executed_before": [], "begin_seconds": float(i), "end_seconds": None if i == 3 else i + 0.5,
             "exit_status": 2 if i == 1 else None, "signal": 9 if i == 0 else None, "recorded": True, "trace": f"{pid}.atrace",
-            "events": 2, "births": 1, "allocated_bytes": size, "peak_bytes": size, "held_bytes": 0})
+            "events": 2, "births": 1, "allocated_bytes": size, "peak_bytes": size, "held_bytes": 0,
+            "resident_bytes": 2 * size})
     index = {"ashlar": "0", "schema": 1, "report": "recording", "recording": "0", "started": 1700000000,
              "command": ["make", "all"], "seconds": 4.0, "bytes_over_time": [100, 5000, 300, 7], "processes": processes}
     (folder / "index.json").write_text(json.dumps(index))
@@ -46,12 +47,12 @@ def tree_faults(b: browser.Browser, page: Path) -> list[str]:
         if found != expected:
             faults.append(f"{what}: {found}, not {expected}")
     b.open(page, 960, 900)
-    expect("the one that allocated most", b.evaluate(HEAD), ["cc<!--<script>", "4.9 KiB"])
+    expect("the one that had most memory", b.evaluate(HEAD), ["cc<!--<script>", "4.9 KiB"])
     rows = b.evaluate(TABLE)
     expect("the tree's order", [row["cells"][0] for row in rows], ["make", "cc<!--<script>", "as", "quiet"])
     expect("its depths", [rows[i]["indent"] > rows[j]["indent"] for i, j in ((1, 0), (2, 1), (2, 3))], [True] * 3)
     expect("its ends", [row["cells"][4] for row in rows], ["signal 9", "exit 2", "?", "still ran"])
-    expect("figures", rows[1]["cells"][1:4] + rows[1]["cells"][5:], ["20", "1.000", "1.500", "4.9 KiB", "4.9 KiB", "0 B"])
+    expect("figures", rows[1]["cells"][1:4] + rows[1]["cells"][5:], ["20", "1.000", "1.500", "9.8 KiB", "4.9 KiB", "4.9 KiB", "0 B"])
     expect("which is shown", [row["shown"] for row in rows], [False, True, False, False])
     expect("links", [row["link"] for row in rows], ["?process=10", None, "?process=30", "?process=40"])
     b.evaluate("document.querySelector('#processes a[href=\"?process=30\"]').click()")

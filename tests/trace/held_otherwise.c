@@ -23,6 +23,20 @@ __attribute__((noinline)) static char* grow(char* memory, size_t bytes, size_t t
   return memory;
 }
 
+// As many call stacks as there are ways.
+__attribute__((noinline)) static void* by_way(int calls, int way) {
+  void* block = NULL;
+  if (calls == 0) return malloc(64);
+  if (way & 1) {
+    block = by_way(calls - 1, way >> 1);
+    __asm__ volatile("# left" : "+r"(block));
+  } else {
+    block = by_way(calls - 1, way >> 1);
+    __asm__ volatile("# right" : "+r"(block));
+  }
+  return block;
+}
+
 int main(int count, char** words) {
   const char* const what = count > 1 ? words[1] : "";
   char* const block = malloc(mib);
@@ -48,6 +62,9 @@ int main(int count, char** words) {
     for (int i = 0; i < 1000; ++i) memset(blocks[i] = malloc(64 << 10), 1, 64 << 10);
     for (int i = 0; i < 999; ++i) free(blocks[i]);
     usleep(100000);
+    if (count > 2) execl(words[2], words[2], "shown", NULL);
+  } else if (strcmp(what, "ways") == 0) {
+    for (int way = 0; way < 1 << 12; ++way) free(by_way(12, way));
   } else if (strcmp(what, "fork") == 0) {
     const pid_t child = fork();
     if (child == 0) {

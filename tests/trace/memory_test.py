@@ -6,6 +6,7 @@ Given: command, held_otherwise: a program.
 import contextlib
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import struct
@@ -97,15 +98,29 @@ class Memory(CommandInFolder):
         self.assertTrue(grow["name"].startswith("grow") and mapped["name"].startswith("map"), each)
         self.near(grow["bytes"], 64 * MIB, MIB)
         self.near(mapped["bytes"], 16 * MIB, MIB, unseen(memory))
-        self.has(memory["remedy"], "in the lines")
+        self.assertEqual(memory["remedy"], "")  # the lines say it
         self.says_of("%    grow at held_otherwise.c:")
+
+    def test_of_the_recorder_is_not_the_programs(self):
+        """What it knows of thousands of call sites is its own."""
+        memory = self.memory("ways", "")
+        self.assertLess(row(memory, "anonymous memory"), MIB // 2)
+        self.assertGreater(row(memory, "the recorder"), 4 * MIB)
+
+    def test_is_of_the_program_that_ran_at_the_peak(self):
+        """Before it executed a smaller one, or after. What is held at the end is the last one's."""
+        smaller = shutil.copy(PROGRAM, self.path("smaller"))
+        freed = shlex.quote(PROGRAM) + " freed"
+        for words, last in (([PROGRAM, "freed", smaller], shlex.quote(smaller) + " shown"), (["/bin/sh", "-c", f"exec {freed}"], freed)):
+            self.ashlar("record -o run.atrace --", *words, err=f"run.atrace: {freed}"[:80])
+            self.has(self.ashlar("leaks --trace run.atrace").out, f"ashlar: {last}"[:80])
 
     def test_that_nobody_touches_is_not_in_memory(self):
         memory = self.memory("untouched")
         self.assertLess(memory["peak_bytes"], 16 * MIB)
         self.near(memory["live_bytes"], 801 * MIB, MIB)
         self.near(row(memory, "blocks of malloc"), MIB, MIB)
-        self.says_of("never touched, or are in swap")
+        self.says_of("that lived then, 800.0 MiB were untouched so far, or in swap")
 
     def test_that_is_freed_and_resident_is_mallocs_beyond_its_blocks(self):
         memory = self.memory("freed")

@@ -78,8 +78,8 @@ class Tree(Recordings):
             self.assertEqual((found["parent"], found["exit_status"]), (driver["pid"], 0), name)
         self.assertEqual(self.called("ld")[0]["parent"], self.called("collect2")[0]["pid"])
         # The largest comes first, and what only starts others is in one line.
-        self.lacks(self.ashlar(REPORT, err="(cc1plus), which allocated most of", out=(
-            "  cc1plus  ", " more, which allocated less (--json lists them)")).out, "  g++  ")
+        self.lacks(self.ashlar(REPORT, err="(cc1plus), which had most memory of", out=(
+            "  cc1plus  ", " more, smaller ones (--json lists them)")).out, "  g++  ")
 
     def test_forked_processes_are_their_parents_children(self):
         self.record(f"{CALLS} forks")
@@ -96,11 +96,12 @@ class Tree(Recordings):
                          ([CALLS, "threads"], [[CALLS, "exec", "threads"]]))
 
     def test_a_daemon_is_recorded_until_the_program_ends(self):
-        self.record(f"{CALLS} daemon")
+        said = self.record(f"{CALLS} daemon").err
         daemons = [process for process in self.index()["processes"] if process["trace"] and self.has_size(process, 888)]
         for daemon in daemons:
             os.kill(daemon["pid"], signal.SIGKILL)
         self.assertEqual([(daemon["end_seconds"], daemon["exit_status"]) for daemon in daemons], [(None, None)])
+        self.has(said, f"ashlar: process {daemons[0]['pid']} (", ") still runs, recorded up to here")
         self.ashlar(REPORT, out="  runs  ")
 
     def test_a_signal_that_killed_the_program_is_in_the_index(self):
@@ -118,14 +119,14 @@ class Tree(Recordings):
         self.assertEqual(self.files(), [])
 
     def test_without_a_name_the_folder_comes_with_the_second_process(self):
-        """One file, or a folder as soon as a second process allocates; and the answer of the process that allocated most."""
+        """One file, or a folder as soon as a second process allocates; and the answer of the process that had most memory."""
         self.ashlar(f"record -- {CALLS} calls", err="ashlar: next: ashlar report run.atrace, or with --text")
         self.assertEqual(self.files(), ["run.atrace"])
         said = self.ashlar("record -- /bin/sh -c", f"'{LEAK}';'{CALLS}' many 100000; exit 3", status=3,
                            err="ashlar: next: ashlar report run.atree, or with --text").err
         self.assertEqual(self.files(), ["run.atrace", "run.atree"])
         # Whatever the test's path is: what a screen does not hold of the line is cut.
-        self.has(said, f"run.atree/{self.called('known_calls')[0]['trace']}: {shlex.quote(CALLS)}"[:80])
+        self.has(said, f"run.atree/{self.called('planted_leak')[0]['trace']}: {shlex.quote(LEAK)}"[:80])  # in C++, so it has more
         self.ashlar("record -o my.atrace -- /bin/sh -c", f"'{CALLS}' calls; true")
         self.assertEqual(len(self.files()), 4, "files beside each other, as they were named")
 
@@ -229,7 +230,7 @@ class Tree(Recordings):
         for name in ("planted_leak", pid):
             stat = self.ashlar(f"report --text --json --process {name} run.atree").json()
             self.assertEqual((stat["header"]["pid"], len(stat["tree"]["processes"])), (pid, processes))
-        told, others = f"process {pid}: ", f"{os.path.basename(shlex.quote(CALLS))} calls, process"
+        told, others = f"process {pid}: ", f"process {self.called('known_calls')[0]['pid']}: "
         self.lacks(self.ashlar("leaks --trace run.atree --process planted_leak", out=told).out, others)
         self.ashlar("leaks --trace run.atree --children", out=(told, others))
         self.ashlar(REPORT + " --process planted_leak", out=f"planted_leak.{pid}.atrace")

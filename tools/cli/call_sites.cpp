@@ -85,8 +85,13 @@ std::vector<trace::named_call>::const_iterator named_caller(
 
 report::call_site site_for(const std::vector<trace::named_call>& calls) {
   if (calls.empty()) return report::innermost_site(calls);
-  const std::size_t owner = findings::owner_of(calls).value_or(0);
+  const std::size_t owner = findings::line_of(calls).value_or(0);
   report::call_site site = site_at(calls[owner]);
+  if (owner != 0 && !findings::owner_of(calls) && !calls[owner - 1].function.empty()) {
+    const std::string kept_by = trace::short_name(calls[owner - 1].function) + " for ";
+    site.name = kept_by + site.name;
+    if (!site.function.empty()) site.function = kept_by + site.function;
+  }
   if (!site.function.empty() || site.module.empty()) return site;
   if (const auto caller = named_caller(calls, owner); caller != calls.end())
     site.name += fmt::format(" for {}", trace::short_name(caller->function));
@@ -177,7 +182,7 @@ nlohmann::json site_lines_json(const std::vector<site_line>& lines) {
 }
 
 std::string called_by_line(const std::vector<trace::named_call>& calls) {
-  const std::size_t line = findings::owner_of(calls).value_or(0);
+  const std::size_t line = findings::line_of(calls).value_or(0);
   return line == 0 ? "" : trace::short_name(findings::function_of(calls[line - 1]));
 }
 

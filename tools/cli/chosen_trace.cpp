@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Returns: the places of the processes that are called so, in the order of places_by_bytes(); of an
+// Returns: the places of the processes that are called so, in the order of places_by_memory(); of an
 // empty name, of all.
 std::vector<std::size_t> places_of(const recording_index& tree, const std::string& called) {
   std::vector<std::size_t> places;
@@ -27,8 +27,8 @@ std::vector<std::size_t> places_of(const recording_index& tree, const std::strin
   std::ranges::sort(places, [&](std::size_t a, std::size_t b) {
     const recorded_process& first = tree.processes[a];
     const recorded_process& second = tree.processes[b];
-    return std::tuple(first.trace.empty(), second.allocated_bytes, a) <
-           std::tuple(second.trace.empty(), first.allocated_bytes, b);
+    return std::tuple(first.trace.empty(), second.resident_bytes, second.allocated_bytes, a) <
+           std::tuple(second.trace.empty(), first.resident_bytes, first.allocated_bytes, b);
   });
   return places;
 }
@@ -61,7 +61,7 @@ std::string end_of(const recorded_process& p) {
 
 }  // namespace
 
-std::vector<std::size_t> places_by_bytes(const recording_index& tree) {
+std::vector<std::size_t> places_by_memory(const recording_index& tree) {
   return places_of(tree, "");
 }
 
@@ -98,7 +98,7 @@ chosen_trace choose_trace(const std::string& path, const std::string& process) {
       places, [&](std::size_t place) { return !tree.processes[place].trace.empty(); });
   std::string which;
   if (others != 1)
-    which = fmt::format(", which allocated most of {} {}; --process chooses another", others,
+    which = fmt::format(", which had most memory of {} {}; --process chooses another", others,
                         process.empty() ? "processes" : "that have the name");
   fmt::print(stderr, "ashlar: {}: process {} ({}){}\n", path, p.pid, printable(p.name()), which);
   return chosen;
@@ -134,9 +134,11 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
                     format_seconds(tree.memory.seconds),
                     format_bytes(tree.memory.proportional_bytes)));
   text += labelled_line("at the end", format_bytes(held));
-  std::vector<std::size_t> listed = places_by_bytes(tree);
-  std::erase_if(listed, [&](std::size_t place) {
-    return tree.processes[place].allocated_bytes < bytes / 100;  // a launcher, as a rule
+  std::vector<std::size_t> listed = places_by_memory(tree);
+  std::erase_if(listed, [&, most = listed.front()](std::size_t place) {
+    const recorded_process& p = tree.processes[place];  // a launcher, as a rule
+    return p.allocated_bytes < bytes / 100 &&
+           p.resident_bytes <= tree.processes[most].resident_bytes / 4;
   });
   listed.resize(std::min(listed.size(), rows));
   table processes({{"process"},
@@ -145,7 +147,7 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
                    {"begin, s"},
                    {"end, s"},
                    {"exit"},
-                   {"events"},
+                   {"in memory"},
                    {"allocated"},
                    {"peak"},
                    {"at the end"}});
@@ -155,14 +157,14 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
     processes.add_row({std::to_string(p.pid), std::to_string(p.parent), label_of(p),
                        format_seconds(p.begin_seconds),
                        p.end_seconds ? format_seconds(*p.end_seconds) : "runs", end_of(p),
-                       has_trace ? format_count(p.events) : "-",
+                       p.resident_bytes != 0 ? format_bytes(p.resident_bytes) : "-",
                        has_trace ? format_bytes(p.allocated_bytes) : "-",
                        has_trace ? format_bytes(p.peak_bytes) : "-",
                        has_trace ? format_bytes(p.held_bytes) : "-"});
   }
   text += "\n" + processes.render(2);
   if (listed.size() < all)
-    text += fmt::format("  and {} more, which allocated less (--json lists them)\n",
+    text += fmt::format("  and {} more, smaller ones (--json lists them)\n",
                         format_count(all - listed.size()));
   return text + "\n";
 }

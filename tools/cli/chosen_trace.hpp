@@ -23,21 +23,21 @@ struct chosen_trace {
 };
 
 // Returns: `path`, or of a folder the trace of a process: that which `process` names (its number, or
-// its program), else that which allocated most bytes. Of several that have the name, the one that
-// allocated most. Effects: says on standard error which it is, and what the folder lacks. Throws:
+// its program), else that which had most in memory. Of several that have the name, the one that
+// had most. Effects: says on standard error which it is, and what the folder lacks. Throws:
 // input_error, trace_error.
 [[nodiscard]] chosen_trace choose_trace(const std::string& path, const std::string& process);
 
-// Returns: the places of the tree's processes, those that allocated most first, those without a trace
+// Returns: the places of the tree's processes, those that had most in memory first, those without a trace
 // last.
-[[nodiscard]] std::vector<std::size_t> places_by_bytes(const recording_index& tree);
+[[nodiscard]] std::vector<std::size_t> places_by_memory(const recording_index& tree);
 
-// The totals over the tree, and a table of at most `rows` processes: those that allocated most.
+// The totals over the tree, and a table of at most `rows` processes: those that had most.
 [[nodiscard]] std::string render_tree(const recording_index& tree, const std::string& folder,
                                       std::size_t rows);
 
 // What --process says in the help of commands.
 inline constexpr const char* process_help =
-    "Of a folder: this process, by its number or program (default: the one that allocated most)";
+    "Of a folder: this process, by its number or program (default: the one that had most memory)";
 
 }  // namespace ashlar::cli

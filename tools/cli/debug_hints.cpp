@@ -78,8 +78,10 @@ void tell_missing_names(const std::vector<trace::call_names::lost_file>& lost,
     return;
   }
   std::string list;
-  for (const std::string& path : paths)
-    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", printable(path), remedy_for(path));
+  constexpr std::size_t told = 3;
+  for (std::size_t i = 0; i < std::min(told, paths.size()); ++i)
+    list += fmt::format("{}{} ({})", i == 0 ? "" : ", ", printable(paths[i]), remedy_for(paths[i]));
+  if (paths.size() > told) list += fmt::format(" and {} more", paths.size() - told);
   fmt::print(stderr, "ashlar: no lines, for lack of debug information, of {}\n", list);
 }
 

@@ -26,7 +26,6 @@ using findings::finding_kind;
 
 constexpr std::size_t callers_shown = 3;
 constexpr std::size_t findings_on_first_screen = 3;
-constexpr std::size_t text_columns = 98;
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -142,25 +141,16 @@ std::vector<trace::named_call> callers_of(const finding& f) {
   return callers;
 }
 
-// Effects: adds lines of at most text_columns columns.
-void add_paragraph(std::string& to, std::string_view text, std::size_t indent) {
-  const std::size_t width = text_columns - indent;
-  while (!text.empty()) {
-    std::size_t end = text.size();
-    if (end > width) {
-      end = text.rfind(' ', width);
-      if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
-    }
-    to += fmt::format("{:{}}{}\n", "", indent, text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 void add_code(std::string& to, std::string_view heading, std::string_view code) {
   if (code.empty()) return;
   to += fmt::format("\n   {}:\n", heading);
   for (const std::string_view line : files::parts_of(code, '\n'))
     to += fmt::format("     {}\n", line);
+}
+
+bool saves_no_memory(const finding& f) {
+  return f.bytes_saved_at_peak == 0 && f.bytes_saved_after_peak == 0 && f.bytes_saved_at_end == 0 &&
+         f.address_space_saved_at_peak == 0;
 }
 
 std::string title_of(const finding& f, const std::optional<call_times>& times, std::size_t number) {
@@ -212,11 +202,14 @@ std::string render_first_findings(const findings::findings_of_run& found,
           : fmt::format("  {} more in the interpreter itself (--interpreter lists them)\n",
                         format_count(found.in_interpreter));
   std::string text = fmt::format(
-      "\n  {} finding{} in {} allocations and {} at the peak{}\n",
-      all == 0 ? "no" : format_count(all), all == 1 ? "" : "s", format_count(found.totals.births),
-      format_bytes(found.totals.peak_bytes), all == 0 ? "" : "; the end of this report says more");
-  for (std::size_t i = 0; i < std::min({rows, all, findings_on_first_screen}); ++i) {
+      "\n  {} in {} and {} at the peak{}\n", all == 0 ? "no findings" : counted(all, "finding"),
+      counted(found.totals.births, "allocation"), format_bytes(found.totals.peak_bytes),
+      all == 0 ? "" : "; the end of this report says more");
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < all && shown < std::min(rows, findings_on_first_screen); ++i) {
     const finding& f = found.list[i];
+    if (saves_no_memory(f) && times && milliseconds_saved(f, *times) < 1) continue;
+    ++shown;
     const std::string what =
         fmt::format("     {}: {}", printable(place_of(site_at(f.calls[f.owner]))),
                     findings::remedy_for(f).words);

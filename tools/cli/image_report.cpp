@@ -175,7 +175,7 @@ std::string owner_text(const image_report& report, const block_group& group) {
   if (group.sites.empty()) return {};
   const auto calls = named_calls(*report.heaps, group.sites.front().stack, *report.calls);
   if (calls.empty()) return {};
-  trace::named_call owner = calls[findings::owner_of(calls).value_or(0)];
+  trace::named_call owner = calls[findings::line_of(calls).value_or(0)];
   owner.file = std::filesystem::path(owner.file).filename().string();
   std::string text = printable(owner.text());
   if (const std::size_t others = group.sites.size() - 1; others != 0)

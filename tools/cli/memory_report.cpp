@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -17,27 +18,31 @@ constexpr const char* not_recorded =
     "resident memory was not recorded: the process made no call, the trace is older than that, or "
     "the system did not show it";
 
-// ": libc.so.6 1.4 MiB, program 24.0 KiB and 3 more"
-std::string parts_of(const report::memory_row& row) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(parts_shown, row.parts.size()); ++i)
-    text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", printable(row.parts[i].name),
-                        format_bytes(row.parts[i].bytes));
-  if (row.parts.size() > parts_shown)
-    text += fmt::format(" and {} more", row.parts.size() - parts_shown);
-  return text;
+// ": libc.so.6 1.4 MiB, program 24.0 KiB and 3 more", of as many parts as there is room for.
+std::string parts_of(const report::memory_row& row, std::size_t columns) {
+  for (std::size_t shown = std::min(parts_shown, row.parts.size()); shown != 0; --shown) {
+    std::string text;
+    for (std::size_t i = 0; i < shown; ++i)
+      text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", printable(row.parts[i].name),
+                          format_bytes(row.parts[i].bytes));
+    if (row.parts.size() > shown) text += fmt::format(" and {} more", row.parts.size() - shown);
+    if (shown == 1 || display_width(text) <= columns) return text;
+  }
+  return {};
 }
 
 // Returns: the row, and the lines that map what it has where these do not fit behind it.
 std::string render_row(const report::memory_row& row, std::uint64_t peak) {
-  const std::string parts = parts_of(row);
   constexpr std::size_t columns_of_share = 21;
-  if (row.parts.empty() || row.parts.front().stack == 0 || row.parts.front().bytes < peak / 100 ||
-      columns_of_share + row.name.size() + parts.size() <= screen_columns)
-    return share_line(row.bytes, peak, row.name + parts);
+  const std::size_t columns = screen_columns - columns_of_share - row.name.size();
+  const bool has_lines = !row.parts.empty() && row.parts.front().stack != 0 &&
+                         is_notable(row.parts.front().bytes, peak);
+  if (!has_lines || display_width(parts_of(row, screen_columns)) <= columns)
+    return share_line(row.bytes, peak, row.name + parts_of(row, columns));
   std::string text = share_line(row.bytes, peak, row.name + ", mapped by");
   for (std::size_t i = 0; i < std::min(parts_shown, row.parts.size()); ++i)
-    text += share_line(row.parts[i].bytes, peak, "  " + printable(row.parts[i].name));
+    if (is_notable(row.parts[i].bytes, peak))
+      text += share_line(row.parts[i].bytes, peak, "  " + printable(row.parts[i].name));
   return text;
 }
 
@@ -49,6 +54,8 @@ std::string peak_of(const report::memory_rows& all) {
 }
 
 }  // namespace
+
+bool is_notable(std::uint64_t bytes, std::uint64_t of) { return bytes >= of / 100; }
 
 std::string share_line(std::uint64_t bytes, std::uint64_t of, std::string_view what) {
   const double share = of == 0 ? 0 : 100 * static_cast<double>(bytes) / static_cast<double>(of);
@@ -74,30 +81,31 @@ std::string render_memory(const trace::resident_memory& memory, const trace::tra
       fmt::format("  {}; what it was, at {} s\n", peak_of(all), format_seconds(seconds));
   std::uint64_t rest = 0;
   for (const report::memory_row& row : all.rows) {
-    if (row.bytes < all.peak / 100)
-      rest += row.bytes;
-    else
+    if (is_notable(row.bytes, all.peak))
       text += render_row(row, all.peak);
+    else
+      rest += row.bytes;
   }
   if (rest != 0) text += share_line(rest, all.peak, "the rest, each part below 1 %");
   if (memory.not_in_memory() != 0)
-    text +=
-        fmt::format("  blocks of {} lived then: {} of them were never touched, or are in swap\n",
-                    format_bytes(memory.live), format_bytes(memory.not_in_memory()));
-  if (!all.remedy.empty()) text += fmt::format("  {}\n", all.remedy);
+    text += fmt::format("  of blocks of {} that lived then, {} were untouched so far, or in swap\n",
+                        format_bytes(memory.live), format_bytes(memory.not_in_memory()));
+  add_paragraph(text, all.remedy, 2);
   return text;
 }
 
 std::string memory_line(const trace::resident_memory& memory, const trace::trace_header& of) {
   if (of.get(trace::header_name::pid).empty()) return {};
-  const report::memory_rows all = report::memory_rows_of(memory, of);
+  report::memory_rows all = report::memory_rows_of(memory, of);
   if (all.peak == 0) return fmt::format("{}\n", not_recorded);
   std::string text = peak_of(all);
-  for (std::size_t i = 0; i < all.rows.size(); ++i)
-    text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", format_bytes(all.rows[i].bytes),
-                        all.rows[i].name.substr(0, all.rows[i].name.find_first_of(":,")));
+  std::ranges::stable_sort(all.rows, std::greater(), &report::memory_row::bytes);
+  for (std::size_t i = 0; i < std::min(parts_shown, all.rows.size()); ++i)
+    if (is_notable(all.rows[i].bytes, all.peak))
+      text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", format_bytes(all.rows[i].bytes),
+                          all.rows[i].name.substr(0, all.rows[i].name.find_first_of(":,")));
   text += '\n';
-  if (!all.remedy.empty()) text += fmt::format("{}\n", all.remedy);
+  add_paragraph(text, all.remedy, 0);
   return text;
 }
 

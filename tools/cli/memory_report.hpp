@@ -15,6 +15,8 @@ namespace ashlar::cli {
 void name_mappings(trace::resident_memory& of, const trace::trace_reader& from,
                    trace::call_names& names);
 
+// Whether it is a hundredth: what is less is not told by itself.
+bool is_notable(std::uint64_t bytes, std::uint64_t of);
 // A line of a first screen: bytes, their share of all, and what they are.
 std::string share_line(std::uint64_t bytes, std::uint64_t of, std::string_view what);
 // Of a trace's first screen: a line, and what it adds up from. `seconds`: of the look, since the first

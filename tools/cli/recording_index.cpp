@@ -16,6 +16,7 @@
 #include "tools/files/json.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/lifetimes.hpp"
+#include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
 
 namespace ashlar::cli {
@@ -68,6 +69,7 @@ void count_process(recorded_process& of, const std::string& folder, double secon
   of.allocated_bytes = counts.birth_bytes;
   of.peak_bytes = counts.peak_bytes;
   of.held_bytes = counts.live_bytes;
+  of.resident_bytes = trace::most_in_memory(reader);
 }
 
 template <class Value>
@@ -94,7 +96,8 @@ nlohmann::json process_index_json(const recorded_process& p) {
           {"births", p.births},
           {"allocated_bytes", p.allocated_bytes},
           {"peak_bytes", p.peak_bytes},
-          {"held_bytes", p.held_bytes}};
+          {"held_bytes", p.held_bytes},
+          {"resident_bytes", p.resident_bytes}};
 }
 
 std::optional<int> small_number_at(const nlohmann::json& object, const char* name) {
@@ -126,6 +129,7 @@ recorded_process process_from(const nlohmann::json& json) {
   p.allocated_bytes = files::count_at(json, "allocated_bytes");
   p.peak_bytes = files::count_at(json, "peak_bytes");
   p.held_bytes = files::count_at(json, "held_bytes");
+  if (json.contains("resident_bytes")) p.resident_bytes = files::count_at(json, "resident_bytes");
   return p;
 }
 

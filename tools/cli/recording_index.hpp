@@ -37,7 +37,8 @@ struct recorded_process {
   std::uint64_t births = 0;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t peak_bytes = 0;
-  std::uint64_t held_bytes = 0;  // at the end
+  std::uint64_t held_bytes = 0;      // at the end
+  std::uint64_t resident_bytes = 0;  // most_in_memory() of its trace
 
   // "cc1plus": the word that calls what it executed last, else its file, without the folders.
   [[nodiscard]] std::string name() const;

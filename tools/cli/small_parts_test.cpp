@@ -6,6 +6,7 @@
 
 #include "tools/cli/comparison_report.hpp"
 #include "tools/cli/fault_report.hpp"
+#include "tools/cli/finding_report.hpp"
 #include "tools/cli/process_table.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/trace_files.hpp"
@@ -13,6 +14,28 @@
 
 namespace ashlar::cli {
 namespace {
+
+// ---- finding_report ----------------------------------------------------------------------------
+
+TEST(FindingReport, OnTheFirstScreenIsWhatSavesMemoryOrAMillisecond) {
+  findings::findings_of_run found;
+  for (const std::uint64_t allocations : {90'000u, 9'000u, 0u}) {
+    findings::finding f;
+    f.kind = findings::finding_kind::hot_loop;
+    f.calls.push_back({"f in program", "/src/a.cpp", 1, "/bin/program", "f"});
+    f.allocations_saved = allocations;
+    f.bytes_saved_at_peak = allocations == 0 ? 1u << 20 : 0;
+    found.list.push_back(f);
+  }
+  call_times times;
+  times.allocate = 40;
+  times.release = 20;
+  const std::string text = render_first_findings(found, times, 10);
+  EXPECT_NE(text.find("  3 findings in "), std::string::npos) << text;
+  EXPECT_NE(text.find("  1. An allocation"), std::string::npos) << text;
+  EXPECT_EQ(text.find("  2. An allocation"), std::string::npos) << text;
+  EXPECT_NE(text.find("  3. An allocation"), std::string::npos) << text;
+}
 
 // ---- comparison_chart --------------------------------------------------------------------------
 

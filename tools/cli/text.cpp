@@ -156,6 +156,19 @@ std::string shortened(std::string_view text, std::size_t columns) {
   return std::string(text) + "...";
 }
 
+void add_paragraph(std::string& to, std::string_view text, std::size_t indent) {
+  const std::size_t width = screen_columns - indent;
+  while (!text.empty()) {
+    std::size_t end = text.size();
+    if (end > width) {
+      end = text.rfind(' ', width);
+      if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
+    }
+    to += fmt::format("{:{}}{}\n", "", indent, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 std::string format_share(double share, glyphs set) {
   return fmt::format("{:5.1f} % {}", 100 * share, format_bar(share, bar_columns, set));
 }

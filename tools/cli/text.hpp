@@ -51,6 +51,8 @@ std::size_t display_width(std::string_view text);
 inline constexpr std::size_t screen_columns = 100;
 // Returns: the text, or as much of it as fits, with "..." behind.
 std::string shortened(std::string_view text, std::size_t columns);
+// Effects: adds the text in lines that end at words.
+void add_paragraph(std::string& to, std::string_view text, std::size_t indent);
 
 // A horizontal bar for 0 <= share <= 1 that is at most `columns` wide; a share above 0 is never
 // empty.

@@ -13,6 +13,7 @@
 
 #include "tools/cli/memory_report.hpp"
 #include "tools/cli/table.hpp"
+#include "tools/findings/call_owner.hpp"
 #include "tools/measure/rounds.hpp"
 #include "tools/trace/text.hpp"
 
@@ -226,6 +227,8 @@ std::vector<std::string> modules_without_lines(
     const std::vector<trace::module_definition>& modules) {
   std::vector<std::string> without;
   for (const trace::module_definition& module : modules) {
+    if (!findings::is_of_program({.name = {}, .file = {}, .line = 0, .module = module.path}))
+      continue;  // lines of the C and C++ libraries tell nothing of the program
     const auto is_of_module = [&](const site_line& line) {
       return line.site.module == module.path;
     };
@@ -253,23 +256,16 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   report.path = path;
   report.header = reader.header();
   report.warning = reader.warning();
-  report.last = report.header;
-  report.summary = trace::summarise(reader, moments, [&](const trace::step& s) {
-    trace::follow_program(report.last, s);
-    also(s);
-  });
+  report.summary = trace::summarise(reader, moments, also);
   name_mappings(report.summary.memory, reader, names);
   const auto& stacks = report.summary.stacks;
   report.lines = site_lines(reader, stacks, names, sites);
-  if (moments == 0) {
-    report.without_lines =
-        modules_without_lines(report.lines, report.summary.peak_bytes, reader.modules());
-    return report;
-  }
+  report.without_lines =
+      modules_without_lines(report.lines, report.summary.peak_bytes, reader.modules());
+  if (moments == 0) return report;
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);
   report.held = call_sites(reader, stacks, names, &figures::live_bytes, sites);
   report.growing = sites::find_growth(reader, report.summary.held, names);
-  report.without_lines = files_without_lines(report.sites);
   return report;
 }
 
@@ -286,7 +282,8 @@ std::string lost_line(const trace_report& report) {
   if (most != report.lines.end())
     text +=
         share_line(most->figures.unreachable_bytes, lost.bytes, printable(place_of(most->site)));
-  if (const auto remark = report::remark_on_lost(report.last.get(trace::header_name::program));
+  if (const auto remark =
+          report::remark_on_lost(report.summary.of_end.get(trace::header_name::program));
       !remark.empty())
     text += fmt::format("  {}\n", remark);
   return text;
@@ -295,23 +292,23 @@ std::string lost_line(const trace_report& report) {
 std::string render_answer(const trace_report& report) {
   using namespace trace::header_name;
   // Firmware has neither words nor a process.
-  const std::string words = shell_quoted(words_of_arguments(report.last.get(arguments)));
+  const std::string words = shell_quoted(words_of_arguments(report.summary.of_peak.get(arguments)));
   const std::string process = printable(report.header.get(pid));
   std::string text = shortened(fmt::format("{}{}{}", report.path, words.empty() ? "" : ": ", words),
                                screen_columns) +
                      "\n";
-  text += shortened(fmt::format("  {}{}{}", printable(report.last.get(program)),
+  text += shortened(fmt::format("  {}{}{}", printable(report.summary.of_peak.get(program)),
                                 process.empty() ? "" : ", process ", process),
                     screen_columns) +
           "\n";
   const trace::trace_summary& s = report.summary;
-  text += render_memory(s.memory, report.last,
+  text += render_memory(s.memory, report.summary.of_peak,
                         seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)));
   if (report.lines.empty()) return text;
   text += fmt::format("\n  largest at the peak of {}, by {}\n", format_bytes(s.peak_bytes),
                       is_of_pools(report) ? "pool" : "line");
   for (std::size_t i = 0; i < std::min(largest_shown, report.lines.size()); ++i)
-    if (report.lines[i].figures.at_peak_bytes != 0)
+    if (i == 0 || is_notable(report.lines[i].figures.at_peak_bytes, s.peak_bytes))
       text += share_line(report.lines[i].figures.at_peak_bytes, s.peak_bytes,
                          printable(place_of(report.lines[i].site)));
   return text + lost_line(report);
@@ -389,7 +386,7 @@ nlohmann::json trace_report_json(const trace_report& report) {
         {"blocks", s.peak_blocks},
         {"blocks_time", s.peak_blocks_time}}},
       {"memory", report::memory_json(
-                     s.memory, report::memory_rows_of(s.memory, report.last),
+                     s.memory, report::memory_rows_of(s.memory, report.summary.of_peak),
                      seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)))},
       {"live_at_end", {{"bytes", s.live_bytes}, {"blocks", s.live_blocks}}},
       {"sizes", sizes},

@@ -17,7 +17,6 @@ namespace ashlar::cli {
 struct trace_report {
   std::string path;
   trace::trace_header header;
-  trace::trace_header last;  // the same of what the process executed last: a wrapper hides nothing
   std::string warning;
   trace::trace_summary summary;
   std::vector<site_line> lines;            // of the program, as many as were asked for

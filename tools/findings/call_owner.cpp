@@ -75,8 +75,9 @@ bool says_that_it_allocates(std::string_view function) {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   static constexpr std::array<std::string_view, 5> words{"alloc", "arenammap", "new_arena",
                                                          "strdup", "strndup"};
-  return std::ranges::any_of(
-      words, [&](std::string_view word) { return name.find(word) != std::string::npos; });
+  return name.ends_with("memory") || std::ranges::any_of(words, [&](std::string_view word) {
+           return name.find(word) != std::string::npos;
+         });
 }
 
 }  // namespace
@@ -84,9 +85,13 @@ bool says_that_it_allocates(std::string_view function) {
 bool is_of_program(const named_call& call) { return !call.module.empty() && !is_of_system(call); }
 
 bool is_of_interpreter(const named_call& call) {
-  static constexpr std::array<std::string_view, 13> names{
-      "python", "libpython", "ruby", "libruby", "node", "libnode", "php",
-      "perl",   "libperl",   "lua",  "liblua",  "java", "libjvm"};
+  static constexpr std::array names = std::to_array<std::string_view>(
+      {"python",    "libpython",    "ruby",      "libruby",   "node",   "libnode",
+       "php",       "perl",         "libperl",   "lua",       "liblua", "luajit",
+       "libluajit", "java",         "libjvm",    "guile",     "tclsh",  "libguile",
+       "libtcl",    "emacs",        "emacs-nox", "emacs-gtk", "swipl",  "libswipl",
+       "liboctave", "liboctinterp", "libR",      "racket",    "sbcl",   "beam.smp",
+       "bash",      "dash",         "sh"});
   const std::string_view name = module_name(call);
   return !call.is_of_script() &&
          (call.module.find("/lib-dynload/") != std::string::npos ||
@@ -131,6 +136,15 @@ std::optional<std::size_t> owner_of(std::span<const named_call> calls) {
   return std::nullopt;
 }
 
+std::optional<std::size_t> line_of(std::span<const named_call> calls) {
+  if (const auto owner = owner_of(calls)) return owner;
+  const auto own = std::ranges::find_if(calls, [](const named_call& call) {
+    return call.module.empty() || !(is_of_system(call) || is_of_standard_library(call));
+  });
+  if (own == calls.begin() || own == calls.end() || own->module.empty()) return std::nullopt;
+  return static_cast<std::size_t>(own - calls.begin());
+}
+
 std::span<const named_call> folded(std::span<const named_call> calls) {
   const auto is_of_libraries = [](const named_call& call) {
     return is_of_system(call) || is_of_standard_library(call);
@@ -143,7 +157,12 @@ std::span<const named_call> folded(std::span<const named_call> calls) {
   if (end - own >= 2 && is_of_system(end[-2]) && !is_of_system(end[-1]) &&
       (function_of(end[-1]).empty() || function_of(end[-1]) == "_start"))
     --end;
-  while (is_of_libraries(end[-1])) --end;
+  // Rust's library calls a program's main function, and a function of that name calls the library.
+  const auto starts_rust = [&] {
+    return end - own >= 2 && function_of(end[-1]) == "main" &&
+           function_of(end[-2]).starts_with("std::rt::");
+  };
+  while (is_of_libraries(end[-1]) || starts_rust()) --end;
   return {first, end};
 }
 

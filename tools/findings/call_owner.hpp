@@ -22,6 +22,9 @@ using trace::short_name;
 /// nothing.
 [[nodiscard]] std::optional<std::size_t> owner_of(std::span<const trace::named_call> calls);
 
+/// Returns: the same, but for what a library keeps, the program's call of that library.
+[[nodiscard]] std::optional<std::size_t> line_of(std::span<const trace::named_call> calls);
+
 /// Returns: the calls without those around main or a thread's function. Of the standard library's at the
 /// inner end the one that is called from outside of it stays. All where there are no others.
 [[nodiscard]] std::span<const trace::named_call> folded(std::span<const trace::named_call> calls);

@@ -245,7 +245,7 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
   };
   std::map<std::string, line> lines;
   for (const ashlar::sites::growing_site& site : growing.sites) {
-    const std::optional<std::size_t> owner = owner_of(site.calls);
+    const std::optional<std::size_t> owner = line_of(site.calls);
     if (!owner) continue;
     line& to = lines[site.calls[*owner].text()];
     finding& f = to.of;

@@ -47,6 +47,9 @@ TEST(CallOwner, FunctionsThatAllocateForOthersAreNone) {
                                  in_program("main")}),
             2u);
   EXPECT_EQ(owner_of(std::vector{in_library("__strdup", "libc.so.6"), in_program("parse")}), 1u);
+  EXPECT_EQ(owner_of(std::vector{in_library("AcquireAlignedMemory", "libMagickCore.so"),
+                                 in_program("parse")}),
+            1u);
   EXPECT_EQ(owner_of(std::vector{in_library("<alloc::vec::Vec<T> as Clone>::clone", "program"),
                                  in_program("app::work")}),
             1u);
@@ -69,10 +72,21 @@ TEST(CallOwner, AScriptsFunctionComesBeforeTheInterpreters) {
 
 TEST(CallOwner, InterpretersAreKnownByTheirFiles) {
   for (const char* file : {"python3", "python3.11", "libpython3.11.so.1.0", "libruby-3.1.so.3.1",
-                           "node", "libnode.so.108", "php8.2", "libperl.so.5.36", "libjvm.so"})
+                           "node", "libnode.so.108", "php8.2", "libperl.so.5.36", "libjvm.so",
+                           "bash", "emacs-nox", "libguile-3.0.so.1", "liboctinterp.so.10"})
     EXPECT_TRUE(is_of_interpreter(in_library("f", file))) << file;
   for (const char* file : {"node_exporter", "phpmyadmin-tool", "program", "libpythonic.so", "jq"})
     EXPECT_FALSE(is_of_interpreter(in_library("f", file))) << file;
+}
+
+TEST(CallOwner, OfWhatTheCLibraryKeepsTheLineIsThatOfTheProgramsCall) {
+  const std::vector calls{in_library("malloc", "libc.so.6"), in_library("fopen", "libc.so.6"),
+                          in_program("std::forward", ""), in_program("load"), in_program("main")};
+  EXPECT_EQ(owner_of(calls), std::nullopt);
+  EXPECT_EQ(line_of(calls), 3u);
+  EXPECT_EQ(line_of(std::vector{in_program("load"), in_program("main")}), 0u);
+  EXPECT_EQ(line_of(std::vector{in_library("init", "libc.so.6")}), std::nullopt);
+  EXPECT_EQ(line_of(std::vector<named_call>{}), std::nullopt);
 }
 
 TEST(CallOwner, WhatTheCLibraryKeepsIsNobodys) {
@@ -120,6 +134,9 @@ TEST(CallOwner, StacksFoldOutsideOfMainAndInsideOfTheStandardLibrary) {
   EXPECT_EQ(names({in_program("work"), in_program("std::thread::run", ""),
                    in_library("start_thread", "libc.so.6")}),
             "work ");
+  EXPECT_EQ(names({in_program("app::main"), in_program("std::rt::lang_start_internal", ""),
+                   in_program("main", ""), start, in_program("_start", "")}),
+            "app::main ");
   EXPECT_EQ(names({inner, start}), "operator new(unsigned long) __libc_start_main_impl ");
   EXPECT_EQ(names({nameless, {"[stack cut at 2 frames]", "", 0, ""}}), "  ");
   EXPECT_EQ(names({}), "");

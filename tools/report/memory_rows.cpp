@@ -36,6 +36,13 @@ constexpr std::array runtimes{
     runtime{"ruby", "ruby has its own heap: ObjectSpace.dump_all names its objects"},
     runtime{"dotnet", "the CLR has its own heap: DOTNET_GCHeapHardLimit limits it"},
     runtime{"beam", "erl +Mea min makes the BEAM ask malloc for each block"},
+    runtime{"guile",
+            "guile has a collector: GC_MAXIMUM_HEAP_SIZE=BYTES in the environment limits it"},
+    runtime{"luajit", "LuaJIT has its own heap: collectgarbage('count') tells its KiB"},
+    runtime{"pypy", "PyPy has its own heap: PYPY_GC_MAX=1GB in the environment limits it"},
+    runtime{"racket", "Racket has its own heap: (dump-memory-stats) tells what is in it"},
+    runtime{"sbcl", "SBCL has its own heap: --dynamic-space-size MIB limits it, (room) tells it"},
+    runtime{"swipl", "SWI-Prolog has its own stacks: --stack-limit=SIZE limits them"},
     runtime{"cc1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
     runtime{"lto1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
 };
@@ -43,8 +50,6 @@ constexpr std::string_view no_runtime =
     "the program maps this memory itself: a recording with stacks names the lines";
 constexpr std::string_view no_runtime_nor_lines =
     "no call of malloc or mmap by the program's code: its allocator or the loader mapped it";
-constexpr std::string_view no_runtime_but_lines =
-    "the program maps this memory itself, in the lines that are named";
 
 /// Returns: null where it is none of these.
 const runtime* runtime_of(std::string_view program) {
@@ -56,7 +61,8 @@ const runtime* runtime_of(std::string_view program) {
 
 std::string_view remedy_of(std::string_view program, bool knows_lines, bool has_stacks) {
   if (const runtime* const found = runtime_of(program)) return found->remedy;
-  return knows_lines ? no_runtime_but_lines : has_stacks ? no_runtime_nor_lines : no_runtime;
+  if (knows_lines) return {};
+  return has_stacks ? no_runtime_nor_lines : no_runtime;
 }
 
 std::string_view name_of(memory_kind kind) {
@@ -75,6 +81,11 @@ std::string_view name_of(memory_kind kind) {
   }
   return "other memory";
 }
+
+constexpr std::string_view and_others = " and others";
+
+// Returns: without what a place without a name works for: "program+0x1234" of "program+0x1234 for f".
+std::string_view first_of_name(std::string_view name) { return name.substr(0, name.find(" for ")); }
 
 }  // namespace
 
@@ -114,12 +125,11 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
     memory_row& to = row != all.rows.end() ? *row : add(0, std::string(name));
     to.bytes += part.bytes;
     if (!part.name.empty()) {
-      const auto [at, is_new] =
-          places.try_emplace(std::pair(name, std::string_view(part.name)), to.parts.size());
-      if (is_new)
-        to.parts.push_back(part);
-      else
-        to.parts[at->second].bytes += part.bytes;
+      const std::string_view place = first_of_name(part.name);
+      const auto [at, is_new] = places.try_emplace(std::pair(name, place), to.parts.size());
+      resident_part& here = is_new ? to.parts.emplace_back(part) : to.parts[at->second];
+      if (!is_new) here.bytes += part.bytes;
+      if (part.name != here.name && !here.name.ends_with(and_others)) here.name += and_others;
     }
     knows_lines = knows_lines || part.stack != 0;
     if (part.kind == memory_kind::anonymous) anonymous += part.bytes;

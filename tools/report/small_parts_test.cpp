@@ -297,6 +297,18 @@ TEST(MemoryRows, AddUpToThePeakTheLargestOfOthersFirst) {
   EXPECT_EQ(all.rows[3].parts.size(), 2u);
 }
 
+TEST(MemoryRows, APlaceWithoutANameIsOnePartWhateverItWorksFor) {
+  trace::resident_memory memory = mostly_anonymous();
+  memory.parts = {{memory_kind::anonymous, "libx.so+0x12 for f", 100 * mib, 1},
+                  {memory_kind::anonymous, "libx.so+0x12 for g", 60 * mib, 2},
+                  {memory_kind::anonymous, "map at x.c:1", 30 * mib, 3}};
+  const memory_rows all = memory_rows_of(memory, program("/bin/x"));
+  ASSERT_EQ(all.rows[2].parts.size(), 2u);
+  EXPECT_EQ(all.rows[2].parts[0].name, "libx.so+0x12 for f and others");
+  EXPECT_EQ(all.rows[2].parts[0].bytes, 160 * mib);
+  EXPECT_EQ(all.remedy, "");  // the lines say it
+}
+
 TEST(MemoryRows, HaveTheLimitOfTheControlGroup) {
   trace::trace_header header = program("/bin/x");
   EXPECT_EQ(memory_rows_of(mostly_anonymous(), header).limit, 0u);

@@ -118,7 +118,7 @@ class trace_account {
   trace_account(trace::trace_reader& reader, const trace_request& request)
       : reader_(reader),
         request_(request),
-        last_(reader.header()),
+        programs_(reader.header()),
         seconds_per_tick_(1.0 / static_cast<double>(reader.ticks_per_second())),
         resident_(reader),
         heap_(class_set::process_heap()),
@@ -135,7 +135,7 @@ class trace_account {
     while (life.next(s)) {
       pass_time(s.time);
       if (request_.also) request_.also(s);
-      trace::follow_program(last_, s);
+      programs_.count(s);
       resident_.count(s);
       calls_.count(s);
       const bool is_peak = counts_.count(s);
@@ -225,13 +225,17 @@ class trace_account {
     return layer;
   }
 
+  [[nodiscard]] const trace::trace_header& of_peak() const {
+    return programs_.at(memory_.resident != 0 ? memory_.time : peak_time_ + begin_.value_or(0));
+  }
+
   [[nodiscard]] json about() const {
     return {{"file", request_.file},
             {"warning", reader_.warning()},
-            {"program", std::string(last_.get(trace::header_name::program))},
-            {"arguments", files::parts_of(last_.get(trace::header_name::arguments), '\0')},
-            {"pid", last_.number(trace::header_name::pid, 0)},
-            {"started", last_.number(trace::header_name::started, 0)},
+            {"program", std::string(of_peak().get(trace::header_name::program))},
+            {"arguments", files::parts_of(of_peak().get(trace::header_name::arguments), '\0')},
+            {"pid", of_peak().number(trace::header_name::pid, 0)},
+            {"started", of_peak().number(trace::header_name::started, 0)},
             {"seconds", seconds()},
             {"events", reader_.events()},
             {"births", counts_.births},
@@ -264,7 +268,7 @@ class trace_account {
     });
     const std::uint64_t first = begin_.value_or(0);
     const auto time = static_cast<double>(named.time - std::min(named.time, first));
-    json all = memory_json(named, memory_rows_of(named, last_), time * seconds_per_tick_);
+    json all = memory_json(named, memory_rows_of(named, of_peak()), time * seconds_per_tick_);
     if (!all.is_null())
       all["over_time"] = resident_over_time(reader_.looks(), first, seconds_per_tick_);
     return all;
@@ -432,7 +436,7 @@ class trace_account {
 
   trace::trace_reader& reader_;
   const trace_request& request_;
-  trace::trace_header last_;  // of the program that the process executed last
+  trace::program_course programs_;
   double seconds_per_tick_;
   trace::resident_counter resident_;
   trace::resident_memory memory_;

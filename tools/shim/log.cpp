@@ -89,10 +89,11 @@ struct errno_kept {
 };
 
 void complain(const char* what) {
-  static constexpr char head[] = "ashlar record: ";
-  [[maybe_unused]] auto written = ::write(STDERR_FILENO, head, sizeof head - 1);
-  written = ::write(STDERR_FILENO, what, std::strlen(what));
-  written = ::write(STDERR_FILENO, "\n", 1);
+  char line[256];
+  const int bytes = std::snprintf(line, sizeof line, "ashlar record: process %d (%.32s): %s\n",
+                                  ::getpid(), program_invocation_short_name, what);
+  [[maybe_unused]] const auto written = ::write(
+      STDERR_FILENO, line, std::min<std::size_t>(static_cast<std::size_t>(bytes), sizeof line - 1));
 }
 
 void sleep_a_little() { os::pause_us(200); }
@@ -254,7 +255,7 @@ void wait_for_look(void*) {
 
 void forked() {
   // The table of the parent names stacks that only the parent's trace defines.
-  static_cast<void>(stacks.reset());
+  stacks.reset();
   files.reset();
   forget_looks();
   modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -320,9 +321,9 @@ void give_back_addresses() {
 
 const char* describe_refusal(int error) {
   if (error == EPROTO) return "the recorder is of another version";
-  if (error == ENOMEM)
-    return "no address space for the recorder's memory, so this process is not recorded";
-  return "this process cannot open the recorder's memory, so it is not recorded";
+  if (error == ENOMEM) return "not recorded: no address space for the recorder's memory";
+  return "not recorded: it cannot open the recorder's memory (as another user, or with another "
+         "/proc)";
 }
 
 }  // namespace
@@ -333,7 +334,7 @@ int begin_recording(const char* spool_path, recording_begin how) {
   if (the_spool->stop.load(std::memory_order_relaxed) != 0) return ECANCELED;
   is_attached = how == recording_begin::attached;
   if (the_spool->stack_depth != 0) {
-    if (!stacks.reset()) return ENOMEM;
+    stacks.reset();
     files.reset();
     forget_looks();
     if (!is_attached) os::note_first_files();

@@ -56,15 +56,9 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {
 
 }  // namespace
 
-bool stack_table::reset() {
-  constexpr std::size_t bytes = places * sizeof(std::uint64_t);
+void stack_table::reset() {
+  if (last_number_ != 0) ::madvise(entries_, sizeof entries_, MADV_DONTNEED);
   last_number_ = 0;
-  if (entries_ != nullptr) return ::madvise(entries_, bytes, MADV_DONTNEED) == 0;
-  void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return false;
-  entries_ = static_cast<std::uint64_t*>(room);
-  return true;
 }
 
 stack_table::entry stack_table::find_or_add(const call_frames& frames) {

@@ -28,8 +28,8 @@ void unwind_frames(call_frames& out, std::uint32_t depth);
 /// a hash of 64 bits: two that have the same one among a million are one chance in forty million.
 class stack_table {
  public:
-  /// Effects: begins anew, as a forked child does: its definitions go to another trace. Returns: false: no memory.
-  bool reset();
+  /// Effects: begins anew, as a forked child does: its definitions go to another trace.
+  void reset();
   struct entry {
     std::uint32_t number;  // 0: the table is full
     bool is_new;
@@ -41,7 +41,8 @@ class stack_table {
   /// A place is the stack's number << hash_bits | its hash; 0: empty. The bits that are left out
   /// say where it is looked for.
   static constexpr unsigned hash_bits = 44;
-  std::uint64_t* entries_ = nullptr;
+  /// In the library's own data: so the system shows it as the recorder's memory, not the program's.
+  alignas(4096) std::uint64_t entries_[places] = {};
   /// Stacks are numbered as they come, so that a trace has small numbers for those that matter.
   std::uint32_t last_number_ = 0;
 };

@@ -51,6 +51,8 @@ void file_recorder::open_trace(const process& of) {
     event e;
     e.kind = event_kind::image;
     e.thread = 1;
+    // What the image before had in memory was seen before this.
+    e.time = begin_of(of);
     for (const auto& [thread, time] : t->last_time) e.time = std::max(e.time, time);
     for (auto& [thread, time] : t->last_time) time = e.time;
     t->last_time[1] = e.time;

@@ -141,10 +141,17 @@ bool lifetimes::next(step& s) {
   }
 }
 
-void follow_program(trace_header& header, const step& s) {
+void program_course::count(const step& s) {
   if (s.kind != event_kind::image || s.happened != step::what::other) return;
-  header.set(header_name::arguments, s.text);
-  header.set(header_name::program, s.text.substr(0, s.text.find('\0')));
+  trace_header& added = all_.emplace_back(s.time, last()).second;
+  added.set(header_name::arguments, s.text);
+  added.set(header_name::program, s.text.substr(0, s.text.find('\0')));
+}
+
+const trace_header& program_course::at(std::uint64_t time) const {
+  const auto behind = std::find_if(all_.begin() + 1, all_.end(),
+                                   [&](const auto& each) { return each.first > time; });
+  return std::prev(behind)->second;
 }
 
 }  // namespace ashlar::trace

@@ -101,7 +101,16 @@ class lifetimes final : private event_preview {
   std::uint64_t unknown_deaths_ = 0;
 };
 
-/// Effects: where the process executes another program in this step, the header has its words.
-void follow_program(trace_header& header, const step& s);
+/// What a process executed, one program after the other: a header for each, with its words.
+class program_course {
+ public:
+  explicit program_course(const trace_header& first) : all_{{0, first}} {}
+  void count(const step& s);
+  [[nodiscard]] const trace_header& at(std::uint64_t time) const;
+  [[nodiscard]] const trace_header& last() const { return all_.back().second; }
+
+ private:
+  std::vector<std::pair<std::uint64_t, trace_header>> all_;  // by begin
+};
 
 }  // namespace ashlar::trace

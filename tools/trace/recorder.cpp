@@ -193,6 +193,10 @@ void recorder::record_only(const std::vector<std::string>& names) {
   for (const std::string& name : names) to = std::copy(name.begin(), name.end(), to) + 1;
 }
 
+std::uint64_t recorder::begin_of(const process& of) const {
+  return since_start(spool_->processes[of.index].begin_ticks);
+}
+
 std::vector<process_history> recorder::histories() {
   std::vector<process_history> all;
   std::unordered_map<std::uint32_t, std::size_t> places;  // by pid
@@ -207,7 +211,7 @@ std::vector<process_history> recorder::histories() {
       const bool is_known = entry.system_parent != p->pid && latest_.contains(entry.system_parent);
       begun.parent =
           is_known || p->parent == 0 ? entry.system_parent : processes_[p->parent - 1]->pid;
-      begun.begin = since_start(entry.begin_ticks);
+      begun.begin = begin_of(*p);
     }
     process_history& history = all[place->second];
     history.images.push_back({p->path, p->arguments});

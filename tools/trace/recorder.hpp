@@ -131,6 +131,8 @@ class recorder {
   }
   /// Returns: the process whose chunk it is; null where that has not entered itself yet, or is not known yet.
   [[nodiscard]] process* owner_of(std::uint32_t index);
+  /// Returns: when it began, or executed this program.
+  [[nodiscard]] std::uint64_t begin_of(const process& of) const;
   /// Effects: puts them in the order of processes, threads and numbers. The description of a process has thread 0.
   void sort(std::vector<std::uint32_t>& indices) const;
   /// Returns: whether its thread has ended and left it as it is. Requires: it has an owner.

@@ -19,6 +19,19 @@ bool may_have_blocks(memory_kind kind) {
 
 }  // namespace
 
+std::uint64_t most_in_memory(const trace_reader& from) {
+  std::uint64_t peak = 0, most = 0, recorders = 0;
+  for (const memory_look& look : from.looks()) {
+    peak = std::max({peak, look.peak, look.resident});
+    if (look.mappings.empty() || look.resident < most) continue;
+    most = look.resident;
+    recorders = 0;
+    for (const mapped_memory& each : look.mappings)
+      if (each.kind == memory_kind::recorder) recorders += each.resident;
+  }
+  return peak - std::min(peak, recorders);
+}
+
 resident_counter::resident_counter(const trace_reader& from) : from_(from) {
   std::uint64_t most = 0;
   for (const memory_look& look : from.looks()) {

@@ -50,6 +50,9 @@ struct resident_memory {
   }
 };
 
+/// Returns: the most that the process had in memory, but for the recorder's own; 0: nobody looked.
+[[nodiscard]] std::uint64_t most_in_memory(const trace_reader& from);
+
 /// Finds it in a pass over the trace.
 class resident_counter {
  public:

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <system_error>
+#include <tuple>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -291,47 +292,43 @@ class source_lines::debug_information {
     } while (::dwarf_siblingof(&inner, &inner) == 0);
   }
 
-  /// Where a symbol begins or ends.
-  struct symbol_edge {
-    std::uint64_t address = 0;
-    int covering = 0;  // so many symbols cover what comes behind it
-    // Of what comes behind it, once it was asked for. gcc warns of a list that leaves it out, but for
-    // `{}`.
-    std::optional<std::string> name{};  // NOLINT(readability-redundant-member-init)
+  struct symbol {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t farthest = 0;  // end of this and of those before it
+    int reach = 0;               // of several at one address, that with the widest is taken
+    const char* name = nullptr;
   };
-  /// The library looks at all symbols for each address. Between two edges the answer is the same.
+  /// Returns: of those that cover the address, the last one to begin. (The library looks at all symbols
+  /// for each address.)
   [[nodiscard]] std::string symbol_at(std::uint64_t address) {
-    if (!are_edges_known_) collect_edges();
-    const auto behind =
-        std::ranges::upper_bound(edges_, address + bias_, {}, &symbol_edge::address);
-    if (behind == edges_.begin() || std::prev(behind)->covering == 0) return {};
-    std::optional<std::string>& name = std::prev(behind)->name;
-    if (!name) name = find_symbol(address);
-    return *name;
+    if (!are_symbols_known_) collect_symbols();
+    auto at = std::ranges::upper_bound(symbols_, address + bias_, {}, &symbol::begin);
+    while (at != symbols_.begin() && (--at)->farthest > address + bias_)
+      if (address + bias_ < at->end) return demangled(at->name);
+    return {};
   }
-  [[nodiscard]] std::string find_symbol(std::uint64_t address) const {
-    GElf_Sym symbol;
-    GElf_Off offset = 0;
-    const char* const name =
-        ::dwfl_module_addrinfo(file_, address + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
-    return name != nullptr && offset < symbol.st_size ? demangled(name) : std::string();
-  }
-  void collect_edges() {
-    are_edges_known_ = true;
+  void collect_symbols() {
+    are_symbols_known_ = true;
     const int count = ::dwfl_module_getsymtab(file_);
     for (int i = 0; i < count; ++i) {
-      GElf_Sym symbol;
+      GElf_Sym s{};
       GElf_Addr begin = 0;
-      if (::dwfl_module_getsym_info(file_, i, &symbol, &begin, nullptr, nullptr, nullptr) ==
-              nullptr ||
-          symbol.st_size == 0 || symbol.st_shndx == SHN_UNDEF)
+      const char* const name =
+          ::dwfl_module_getsym_info(file_, i, &s, &begin, nullptr, nullptr, nullptr);
+      const int type = GELF_ST_TYPE(s.st_info);
+      if (name == nullptr || s.st_size == 0 || s.st_shndx == SHN_UNDEF || type == STT_TLS ||
+          type == STT_SECTION || type == STT_FILE)
         continue;
-      edges_.push_back({begin, 1});
-      edges_.push_back({begin + symbol.st_size, -1});
+      const int binding = GELF_ST_BIND(s.st_info);
+      const int reach = binding == STB_GLOBAL ? 2 : binding == STB_WEAK ? 1 : 0;
+      symbols_.push_back({begin, begin + s.st_size, 0, reach, name});
     }
-    std::ranges::sort(edges_, {}, &symbol_edge::address);
-    int covering = 0;
-    for (symbol_edge& edge : edges_) edge.covering = covering += edge.covering;
+    std::ranges::stable_sort(symbols_, [](const symbol& a, const symbol& b) {
+      return std::tie(a.begin, a.reach, b.end) < std::tie(b.begin, b.reach, a.end);
+    });
+    std::uint64_t farthest = 0;
+    for (symbol& each : symbols_) each.farthest = farthest = std::max(farthest, each.end);
   }
 
   /// Returns: an open file, or -1. Where nobody has the file itself, what was taken from it serves as
@@ -349,8 +346,8 @@ class source_lines::debug_information {
   std::uint64_t bias_ = 0;
   std::optional<std::vector<unit_range>> units_;                  // by begin
   std::map<const void*, std::vector<function_range>> functions_;  // by compiled file
-  std::vector<symbol_edge> edges_;                                // by address
-  bool are_edges_known_ = false;
+  std::vector<symbol> symbols_;                                   // by begin
+  bool are_symbols_known_ = false;
 };
 
 const Dwfl_Callbacks source_lines::debug_information::callbacks = {

@@ -177,6 +177,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   held_counter held(from.times());
   resident_counter resident(from);
   bool first = true;
+  program_course programs(from.header());
   const double ticks_per_microsecond = static_cast<double>(from.header().ticks_per_second()) / 1e6;
   const auto lived = [&](std::uint64_t ticks) {
     ++all.lifetimes[static_cast<std::size_t>(std::bit_width(ticks))];
@@ -186,6 +187,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
     if (also) also(s);
     resident.count(s);
     held.count(s);
+    programs.count(s);
     if (first) all.first_time = s.time;
     first = false;
     all.last_time = std::max(all.last_time, s.time);
@@ -220,6 +222,8 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   all.over_time = series.all();
   all.held = std::move(held.all());
   all.memory = resident.finish();
+  all.of_peak = programs.at(all.memory.resident != 0 ? all.memory.time : all.peak_bytes_time);
+  all.of_end = programs.last();
   all.looked_at_exit = from.look_at_exit();
   if (all.looked_at_exit)
     for (const lost_blocks& each : all.looked_at_exit->lost) {

@@ -62,6 +62,8 @@ struct trace_summary : step_counts {
   held_over_time held;
   resident_memory memory;
   std::optional<exit_look> looked_at_exit;  ///< none: nobody did
+  /// The trace's, with the words of the program that ran at the peak of memory, and of the last one.
+  trace_header of_peak, of_end;
 };
 
 /// Returns: all of these together, of no stack.

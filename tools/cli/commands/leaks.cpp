@@ -103,10 +103,10 @@ held_memory held_in(const std::string& path, const leak_options& options) {
   if (tells_apart) listed = trace::sum_of(look->lost);
   held.bytes = listed.bytes;
   held.is_unreachable = tells_apart;
-  const std::vector<std::string> words = words_of_arguments(reader->header().get(arguments));
+  const std::vector<std::string> words = words_of_arguments(summary.of_end.get(arguments));
   const std::string process = printable(reader->header().get(pid));
   held.json = {{"pid", reader->header().number(pid, 0)},
-               {"program", std::string(reader->header().get(program))},
+               {"program", std::string(summary.of_end.get(program))},
                {"arguments", words},
                {"bytes", summary.live_bytes},
                {"blocks", summary.live_blocks},
@@ -122,14 +122,14 @@ held_memory held_in(const std::string& path, const leak_options& options) {
     }
   }
   name_mappings(summary.memory, *reader, names);
-  const report::memory_rows rows = report::memory_rows_of(summary.memory, reader->header());
+  const report::memory_rows rows = report::memory_rows_of(summary.memory, summary.of_peak);
   held.json["memory"] = memory_json(
       summary.memory, rows,
       static_cast<double>(summary.memory.time - std::min(summary.memory.time, summary.first_time)) /
           static_cast<double>(reader->ticks_per_second()));
-  if (const std::string line = memory_line(summary.memory, reader->header()); !line.empty())
+  if (const std::string line = memory_line(summary.memory, summary.of_peak); !line.empty())
     held.text = "ashlar: " + line;
-  held.text += fmt::format("ashlar: {}{}{}: ", shell_quoted(words),
+  held.text += fmt::format("ashlar: {}{}{}: ", shortened(shell_quoted(words), screen_columns),
                            process.empty() ? "" : ", process ", process);
   if (summary.live_blocks == 0) {
     held.text += "nothing is held at the end\n";

@@ -28,6 +28,8 @@
 #include "tools/cli/trace_report.hpp"
 #include "tools/measure/child_process.hpp"
 #include "tools/trace/file_recorder.hpp"
+#include "tools/trace/process_memory.hpp"
+#include "tools/trace/resident_memory.hpp"
 #include "tools/trace/stream_recorder.hpp"
 
 namespace ashlar::cli {
@@ -81,11 +83,11 @@ std::string what_is_kept(const trace_files& files) {
 
 // Effects: the traces get their names. Unless `tells` says otherwise each of the few with the most
 // events is told; the others, and those with less than a hundredth of the events, of a launcher as a
-// rule, are one line. Returns: those that have events, the most first. Throws: command_error.
+// rule, are one line. Returns: those that have events, that with most memory first. Throws: command_error.
 std::vector<std::string> commit(trace_files& files,
                                 const std::vector<trace::file_recorder::process_result>& results,
                                 const measure::child_outcome& outcome, bool tells = true) {
-  std::multimap<std::uint64_t, std::string, std::greater<>> with_events;
+  std::multimap<std::pair<std::uint64_t, std::uint64_t>, std::string, std::greater<>> with_events;
   constexpr std::size_t told_most = 4;
   std::uint64_t all_events = 0;
   std::vector<std::uint64_t> counts;
@@ -101,7 +103,10 @@ std::vector<std::string> commit(trace_files& files,
   for (const auto& result : results) {
     const trace_files::written written =
         files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
-    if (result.events != 0) with_events.emplace(result.events, written.path);
+    if (result.events != 0) {
+      const trace::trace_reader reader(trace::open_file_source(written.path));
+      with_events.emplace(std::pair(trace::most_in_memory(reader), result.events), written.path);
+    }
     if (!tells) continue;
     if (result.events < least || told == told_most) {
       ++small;
@@ -118,8 +123,8 @@ std::vector<std::string> commit(trace_files& files,
                static_cast<double>(written.bytes) / static_cast<double>(result.events));
   }
   if (small != 0)
-    fmt::print(stderr, "ashlar: and {} more process{}, each with a trace beside it\n",
-               format_count(small), small == 1 ? "" : "es");
+    fmt::print(stderr, "ashlar: and {} more process{} with a trace beside it\n",
+               format_count(small), small == 1 ? "," : "es, each");
   std::vector<std::string> paths;
   for (auto& [events, path] : with_events) paths.push_back(path);
   return paths;
@@ -216,18 +221,35 @@ recording_index index_of(trace::file_recorder& recorder, const record_options& o
   return index;
 }
 
-// Returns: the trace of the process that allocated most; empty where there is none.
+// Effects: says which processes go on, as a daemon does, that nobody records any more.
+void tell_running(trace::recorder& recorder) {
+  std::vector<std::string> names;
+  for (const trace::process_history& history : recorder.histories()) {
+    if (history.end || !history.is_recorded) continue;
+    const auto mappings = trace::mappings_of(static_cast<pid_t>(history.pid));
+    if (mappings && !mappings->empty())  // what has ended and nobody waited for has none
+      names.push_back(fmt::format("process {} ({})", history.pid, history.images.back().path));
+  }
+  if (names.empty()) return;
+  fmt::print(stderr,
+             "ashlar: {}{} still run{}, recorded up to here: keep a daemon in the foreground to "
+             "record all of it\n",
+             printable(names.front()),
+             names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1),
+             names.size() == 1 ? "s" : "");
+}
+
+// Returns: the trace of the process that had most memory; empty where there is none.
 std::string tell_folder(const std::string& folder, const recording_index& index) {
   std::uint64_t events = 0;
   std::size_t traces = 0;
-  const recorded_process* most = nullptr;
   for (const recorded_process& p : index.processes) {
     if (p.trace.empty()) continue;
     ++traces;
     events += p.events;
-    if (most == nullptr || p.allocated_bytes > most->allocated_bytes) most = &p;
   }
-  if (most == nullptr) return {};
+  if (traces == 0) return {};
+  const recorded_process* const most = &index.processes[places_by_memory(index).front()];
   fmt::print(stderr, "ashlar: {}: {} events of {} process{}{}; most by {}, process {}\n", folder,
              format_count(events), traces, traces == 1 ? "" : "es",
              index.memory.resident_bytes == 0
@@ -316,6 +338,7 @@ int record_traces(const record_options& options) {
   } catch (const std::exception& error) {
     return fail_beside(outcome.wait_status, reason_of(error) + kept());
   }
+  tell_running(recorder);
   if (options.stack_depth != 0 && !most.empty()) tell_answer(most, folder ? folder->path() : most);
   if (folder) return outcome.wait_status;
   return program.end(has_process(results, outcome), fmt::format("trace '{}'", options.output),

@@ -62,7 +62,7 @@ struct report_options {
 
 constexpr const char* report_footer =
     R"(The page needs nothing beside it: it loads no file, and asks no network. Of a folder it has a table
-of all processes, and the figures of the 12 that allocated most, to choose from.
+of all processes, and the figures of the 12 that had most memory, to choose from.
 
 --text begins with the answer, on one screen: the memory at the peak and what it was, the lines that held
 most of it, and what to change. Figures follow, and the findings with their remedies and code. Of a
@@ -169,7 +169,7 @@ std::vector<result> results_of(const nlohmann::json& found) {
 std::vector<benchmark_value> benchmark_of(const trace_report& report, const nlohmann::json& found) {
   const trace::trace_summary& s = report.summary;
   const std::vector<std::string> words =
-      words_of_arguments(report.last.get(trace::header_name::arguments));
+      words_of_arguments(s.of_peak.get(trace::header_name::arguments));
   std::string program = words.empty() ? "program" : words.front();
   program.erase(0, program.rfind('/') + 1);
   std::vector<benchmark_value> values;
@@ -279,7 +279,7 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   return data;
 }
 
-// So many processes of a folder have a page: those that allocated most.
+// So many processes of a folder have a page: those that had most memory.
 constexpr std::size_t pages_max = 12;
 
 // Returns: what the page of a whole tree shows: the processes, and the data of the chosen one, which
@@ -289,7 +289,7 @@ nlohmann::json tree_data(const report_options& options, const chosen_trace& chos
     throw input_error(
         fmt::format("--pools, --compare and --replay are of one process: name its trace, as '{}'",
                     chosen.path));
-  std::vector<std::size_t> places = places_by_bytes(*chosen.tree);
+  std::vector<std::size_t> places = places_by_memory(*chosen.tree);
   places.erase(std::ranges::find(places, chosen.place));
   places.insert(places.begin(), chosen.place);
   places.resize(std::min(places.size(), pages_max));

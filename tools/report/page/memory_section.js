@@ -13,7 +13,7 @@ function memorySection(section, data) {
     section,
     `The process had up to ${bytes(memory.peak_bytes)} in memory (RSS). The table says what that was, at ${seconds(memory.seconds)}. ` +
       (memory.live_bytes > memory.malloc_bytes
-        ? `Blocks of ${bytes(memory.live_bytes)} lived then; what of them is not here was never touched, or is in swap. `
+        ? `Blocks of ${bytes(memory.live_bytes)} lived then; what of them is not here was untouched so far, or in swap. `
         : ""),
   );
   if (memory.remedy) section.append(make("p", {}, make("strong", {}, "Not malloc's: "), `${memory.remedy}.`));

@@ -57,7 +57,7 @@ function processesSection(section, { tree, pages }, shownPid) {
       `${seconds(tree.seconds)}. They allocated ${bytes(sum("allocated_bytes"))} in ${count(sum("births"))} blocks, and held ` +
       `at most ${bytes(tree.peak_bytes_at_most)} at one time. What follows below is of the process that is marked. The name of ` +
       "another one leads to its figures" +
-      (hasPage.size < tree.processes.length ? "; this page has those of the processes that allocated most." : "."),
+      (hasPage.size < tree.processes.length ? "; this page has those of the processes that had most memory." : "."),
   );
   processesChart(section, tree);
   const nameCell = ({ process, depth }) => {
@@ -70,13 +70,18 @@ function processesSection(section, { tree, pages }, shownPid) {
     cell.title = process.arguments.join(" ");
     return cell;
   };
-  const columns = ["program", "process", "begin, s", "end, s", "ended by", "allocated", "peak", "left at the end"];
+  const columns = ["program", "process", "begin, s", "end, s", "ended by", "in memory", "allocated", "peak", "left at the end"];
   const heading = (label, i) => make("th", { scope: "col", class: i === 0 ? "text" : "" }, label);
   const head = make("tr", {}, ...columns.map(heading));
   const figuresOf = (process) =>
     process.trace === null
-      ? ["–", "–", "–"]
-      : [bytes(process.allocated_bytes), bytes(process.peak_bytes), bytes(process.held_bytes)];
+      ? ["–", "–", "–", "–"]
+      : [
+          process.resident_bytes === 0 ? "–" : bytes(process.resident_bytes),
+          bytes(process.allocated_bytes),
+          bytes(process.peak_bytes),
+          bytes(process.held_bytes),
+        ];
   const body = make("tbody");
   const rows = processRows(tree.processes);
   for (const row of rows) {

@@ -32,7 +32,7 @@ function tracePage(written) {
       trace.missing_deaths > 0 &&
         `${count(trace.missing_deaths)} deaths are missing: their blocks end where their address was given out again.`,
       trace.unknown_deaths > 0 &&
-        `${count(trace.unknown_deaths)} deaths are of blocks from before the recording; they are in no figure.`,
+        `Deaths of blocks from before the recording: ${count(trace.unknown_deaths)}; they are in no figure.`,
     ],
     tiles: [
       ...(memory
