@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The ashlar command as a user meets it: arguments in, streams, files and exit status out.
 
-Given: command, program, faulty_program; library, empty where the build has no drop-in library; has_libdw.
+Given: command, program, faulty_program; library, empty where the build has no drop-in library.
 """
 import json
 import os
@@ -16,7 +16,6 @@ from command_in_folder import GIVEN, CommandInFolder, main, waiting  # pylint: d
 from processes import wait_until  # pylint: disable=wrong-import-position
 
 COMMAND, PROGRAM, LIBRARY, FAULTY_PROGRAM = (GIVEN[name] for name in ("command", "program", "library", "faulty_program"))
-HAS_LIBDW = GIVEN["has_libdw"] == "1"
 
 
 class Command(CommandInFolder):
@@ -227,10 +226,9 @@ class Run(CommandInFolder):
             self.left_nothing_behind()
 
     def test_check_tells_a_fault_with_function_and_line_and_ends_as_the_program(self):
-        # A place of a frame, or without libdw the command that finds it.
         self.ashlar(f"check -- {FAULTY_PROGRAM}", status=-signal.SIGABRT,
                     err=("ashlar: 1 fault in process ", "(double free), block size 100", " drop_order", " make_order",
-                         "faulty_program.c:10 (" if HAS_LIBDW else "addr2line -Cfipe "))
+                         "faulty_program.c:10 ("))
 
     def test_check_that_continues_tells_all_faults_and_fails(self):
         self.ashlar(f"check --continue --json=f.json -- {FAULTY_PROGRAM}", status=1, err="ashlar: 2 faults in process ")
@@ -246,11 +244,10 @@ class Run(CommandInFolder):
         # An annotation has the file and the line, and its standard output nothing else.
         annotated = self.ashlar("check --log f.json --for=github", status=1).out
         self.assertTrue(annotated.startswith("::error ") and annotated.count("\n") == 2, annotated)
-        if HAS_LIBDW:
-            place = results[0]["locations"][0]["physicalLocation"]
-            self.assertEqual((frame["line"], place["region"]["startLine"]), (10, 10), place)
-            self.assertTrue(place["artifactLocation"]["uri"].endswith("/faulty_program.c"), place)
-            self.has(annotated, "faulty_program.c,line=10,title=ashlar double_free::")
+        place = results[0]["locations"][0]["physicalLocation"]
+        self.assertEqual((frame["line"], place["region"]["startLine"]), (10, 10), place)
+        self.assertTrue(place["artifactLocation"]["uri"].endswith("/faulty_program.c"), place)
+        self.has(annotated, "faulty_program.c,line=10,title=ashlar double_free::")
         for _ in range(2):  # it is replaced as any other output
             self.ashlar("check --log f.json --for junit=f.xml", status=1)
         self.has(self.read("f.xml"), '<testsuite name="ashlar check" tests="2" failures="2"')

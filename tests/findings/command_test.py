@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`ashlar report --text` as a user meets it: what it prints and writes, and what it says of input that is none.
 
-Given: command; programs, the folder of the planted and the clean ones, whose sources are beside this file; has_libdw.
+Given: command; programs, the folder of the planted and the clean ones, whose sources are beside this file.
 """
 import ctypes
 import os
@@ -13,7 +13,6 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
 from command_in_folder import GIVEN, CommandInFolder, main  # pylint: disable=wrong-import-position
 
 PR_SET_THP_DISABLE = 41
-needs_libdw = unittest.skipUnless(GIVEN["has_libdw"] == "1", "no libdw")
 
 
 def line_of(code, source):
@@ -43,7 +42,6 @@ class Findings(CommandInFolder):
         self.assertEqual(places, sorted(places), text)
         return [text[begin:end] for begin, end in zip(places, places[1:] + [len(text)])]
 
-    @needs_libdw
     def test_the_first_screen_has_the_answer(self):
         """What a reader sees without scrolling: the memory, what holds it, and what to change."""
         self.record("pins_log_notes", "planted_c")
@@ -55,7 +53,6 @@ class Findings(CommandInFolder):
         self.in_order(self.reported(), "1. Few blocks", "\n  events  ")
         self.assertLessEqual(max(len(line.encode()) for line in screen.splitlines()), 100, screen)
 
-    @needs_libdw
     def test_a_leak_is_first_and_a_launcher_hides_nothing(self):
         line = shlex.quote(GIVEN["programs"] + "/planted_c") + " leak_requests"
         self.ashlar("record --stacks -o run.atrace -- /bin/sh -c", f"exec {line}")
@@ -66,7 +63,6 @@ class Findings(CommandInFolder):
         self.reported("--json=found.json")  # the page has it, too
         self.assertEqual(self.json("found.json")["findings"]["findings"][0]["kind"], "leak")
 
-    @needs_libdw
     def test_are_for_other_readers_too(self):
         """What the schema of SARIF 2.1.0 requires: a version, runs with a tool's name, messages with text."""
         self.record("slack_records", "planted_c")
@@ -97,7 +93,6 @@ class Findings(CommandInFolder):
         held = self.json("held.sarif")["runs"][0]["results"][0]
         self.assertEqual((held["ruleId"], held["locations"][0]["physicalLocation"]["region"]["startLine"]), ("unreachable", line))
 
-    @needs_libdw
     def test_name_the_line_the_cost_and_the_remedy(self):
         self.record("several_index")
         text = self.reported("--text --json=found.json")
@@ -118,7 +113,6 @@ class Findings(CommandInFolder):
         # Code stands once for each kind, and fewer rows say how many there are.
         self.has(self.reported("--text --rows 1"), "\n2 more (--rows 3 lists them)\n")
 
-    @needs_libdw
     @unittest.skipUnless(os.access("/proc/self/pagemap", os.R_OK), "the system does not tell")
     def test_what_nobody_touches_is_told_as_address_space(self):
         # A huge page brings memory that nobody touched.

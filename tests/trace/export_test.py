@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`ashlar export`: the call stacks of a recording, for pprof and for flame graph tools; and names that a trace keeps.
 
-Given: command; leak, other, older_shop, newer_shop: programs; has_libdw.
+Given: command; leak, other, older_shop, newer_shop: programs.
 """
 import os
 import resource
@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import unittest
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
 from command_in_folder import GIVEN, CommandInFolder, main  # pylint: disable=wrong-import-position
@@ -99,7 +98,6 @@ class Export(CommandInFolder):
         self.ashlar("export run.atrace -o run.atrace", status=2)
 
 
-@unittest.skipUnless(GIVEN["has_libdw"] == "1", "no libdw")
 class Symbols(CommandInFolder):
     """A trace with names in it, and each command that reads such a trace when the program is gone or was built again."""
 

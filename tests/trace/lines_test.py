@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whose line holds the memory: report and leaks on programs with planted leaks, and which blocks no pointer leads to.
 
-Given: command, leak, split_leak, other, lost: programs; drop_in, a library; has_libdw.
+Given: command, leak, split_leak, other, lost: programs; drop_in, a library.
 """
 import os
 import re
@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import unittest
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
 from command_in_folder import GIVEN, main  # pylint: disable=wrong-import-position
@@ -36,7 +35,6 @@ def in_leak(tool):
     return lambda folder: subprocess.run(tool.format(LEAK), shell=True, cwd=folder, check=True)
 
 
-@unittest.skipUnless(GIVEN["has_libdw"] == "1", "no libdw")
 class Lines(Recordings):
     def record(self, program=LEAK, stacks="--stacks"):
         self.ashlar(f"record {stacks} --", program)

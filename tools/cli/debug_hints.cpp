@@ -70,13 +70,6 @@ void tell_missing_names(const std::vector<trace::call_names::lost_file>& lost,
                  return std::ranges::none_of(lost, [&](const auto& l) { return l.path == path; });
                });
   if (paths.empty()) return;
-  if (!trace::source_lines::reads_lines()) {
-    fmt::print(
-        stderr,
-        "ashlar: this command was built without libdw, so it reads no lines (Debian: apt-get "
-        "install libdw-dev, and build it again)\n");
-    return;
-  }
   std::string list;
   constexpr std::size_t told = 3;
   for (std::size_t i = 0; i < std::min(told, paths.size()); ++i)

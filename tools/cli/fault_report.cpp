@@ -93,10 +93,6 @@ class namer {
       if (place.line != 0) all_.has_lines = true;
     }
     all_.has_frames = true;
-    if (!trace::source_lines::reads_lines()) {
-      line += fmt::format("          addr2line -Cfipe {} {:#x}\n", shell_quoted({f.file}),
-                          sources_.address_of_call(f.file, offset));
-    }
     all_.text += line;
   }
 

@@ -11,18 +11,13 @@
 
 #include <elf.h>
 #include <fmt/format.h>
+#include <gelf.h>
+#include <libelf.h>
 #include <sys/procfs.h>
 
 #include "tools/files/error.hpp"
 
-#ifdef ASHLAR_LIBDW
-#include <gelf.h>
-#include <libelf.h>
-#endif
-
 namespace ashlar::image {
-
-#ifdef ASHLAR_LIBDW
 
 namespace {
 
@@ -224,8 +219,6 @@ class core_reader {
 
 }  // namespace
 
-bool reads_core_files() { return true; }
-
 memory_image read_core_file(const std::string& path, const std::string& program) {
   std::error_code none;
   if (!std::filesystem::exists(path, none))
@@ -243,19 +236,5 @@ memory_image read_core_file(const std::string& path, const std::string& program)
   }
   return image;
 }
-
-#else
-
-bool reads_core_files() { return false; }
-memory_image read_core_file(const std::string& path, const std::string& program) {
-  static_cast<void>(program);
-  throw files::input_error(
-      fmt::format("{}: this command was built without libelf, so it reads no core files (Debian: "
-                  "apt-get install "
-                  "libdw-dev, and build it again)",
-                  path));
-}
-
-#endif
 
 }  // namespace ashlar::image

@@ -7,9 +7,6 @@
 
 namespace ashlar::image {
 
-/// Whether this build can read core files (elfutils' libelf).
-[[nodiscard]] bool reads_core_files();
-
 /// Returns: what the core file at `path` has, of a process of this machine. `program` stands for
 /// the program's file where that is not at its place any more; empty: it is. Of a file that was cut
 /// off, what is there, with a remark. Throws: files::input_error, with a remedy, for what is no

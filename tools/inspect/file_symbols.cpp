@@ -8,13 +8,10 @@
 #include <system_error>
 
 #include <elf.h>
+#include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 
 #include "tools/trace/symbols.hpp"
-
-#ifdef ASHLAR_LIBDW
-#include <elfutils/libdwfl.h>
-#endif
 
 namespace ashlar::inspect {
 namespace {
@@ -28,8 +25,6 @@ std::string name_of_file(const std::string& path) {
 }
 
 }  // namespace
-
-#ifdef ASHLAR_LIBDW
 
 /// elfutils' view of all files, at the addresses that they had.
 class file_symbols::library {
@@ -89,18 +84,6 @@ class file_symbols::library {
                                             .debuginfo_path = nullptr};
   Dwfl* all_;
 };
-
-#else
-
-class file_symbols::library {
- public:
-  void add(const std::string&, std::uint64_t) {}
-  template <class Visit>
-  void for_each_object(Visit) {}
-  [[nodiscard]] std::string name_at(std::uint64_t) const { return {}; }
-};
-
-#endif
 
 file_symbols::file_symbols(const image::memory_image& image)
     : image_(image), library_(std::make_unique<library>()) {

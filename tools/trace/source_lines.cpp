@@ -11,15 +11,12 @@
 #include <tuple>
 
 #include <dlfcn.h>
-#include <fmt/format.h>
-
-#include "tools/trace/symbols.hpp"
-
-#ifdef ASHLAR_LIBDW
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
-#endif
+#include <fmt/format.h>
+
+#include "tools/trace/symbols.hpp"
 
 namespace ashlar::trace {
 namespace {
@@ -40,8 +37,6 @@ std::string debug_file_of(const std::string& build_id) {
 }
 
 }  // namespace
-
-#ifdef ASHLAR_LIBDW
 
 // The library's view of one file, at addresses of its own.
 class source_lines::debug_information {
@@ -356,7 +351,6 @@ const Dwfl_Callbacks source_lines::debug_information::callbacks = {
     .section_address = ::dwfl_offline_section_address,
     .debuginfo_path = nullptr,
 };
-#endif
 
 class source_lines::module {
  public:
@@ -369,10 +363,7 @@ class source_lines::module {
     }
     if (state_ != file_state::same) find_elsewhere(path, build_id);
     if (state_ != file_state::same) return;
-    functions_.emplace(file_);
-#ifdef ASHLAR_LIBDW
     if (!lines_) lines_.emplace(file_);
-#endif
   }
 
   [[nodiscard]] file_state state() const { return state_; }
@@ -382,12 +373,8 @@ class source_lines::module {
 
   std::vector<source_place> at(std::uint64_t address) {
     std::vector<source_place> places;
-#ifdef ASHLAR_LIBDW
     if (lines_) lines_->add_places(address, places);
-#endif
     if (places.empty()) places.emplace_back();
-    if (places.back().function.empty() && functions_)
-      places.back().function = functions_->function_at(address);
     return places;
   }
 
@@ -400,36 +387,22 @@ class source_lines::module {
       state_ = file_state::same;
       return;
     }
-#ifdef ASHLAR_LIBDW
     if (build_id.empty() || servers() != debug_servers::asked) return;
     lines_.emplace(path, build_id);
     if (lines_->is_open())
       state_ = file_state::same;
     else
       lines_.reset();
-#endif
-    static_cast<void>(path);
-  }
+    }
 
   std::string file_;
   std::uint64_t lowest_;
   file_state state_ = file_state::same;
-  std::optional<symbol_table> functions_;
-#ifdef ASHLAR_LIBDW
   std::optional<debug_information> lines_;
-#endif
 };
 
 source_lines::source_lines() = default;
 source_lines::~source_lines() = default;
-
-bool source_lines::reads_lines() {
-#ifdef ASHLAR_LIBDW
-  return true;
-#else
-  return false;
-#endif
-}
 
 debug_servers source_lines::servers() {
   const char* const urls = std::getenv("DEBUGINFOD_URLS");
@@ -453,9 +426,6 @@ std::vector<source_place> source_lines::at(const std::string& path, std::uint64_
 std::vector<source_place> source_lines::of_call(const std::string& path, std::uint64_t offset) {
   module& of = open(path, {});
   return of.at(of.call_before(offset));
-}
-std::uint64_t source_lines::address_of_call(const std::string& path, std::uint64_t offset) {
-  return open(path, {}).call_before(offset);
 }
 file_state source_lines::state_of(const std::string& path, const std::string& build_id) {
   return open(path, build_id).state();

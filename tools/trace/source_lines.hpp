@@ -38,8 +38,6 @@ class source_lines {
   source_lines(const source_lines&) = delete;
   source_lines& operator=(const source_lines&) = delete;
 
-  /// Whether this build can read lines (elfutils' libdw); without it only functions are found.
-  static bool reads_lines();
   static debug_servers servers();
 
   /// Returns: what is known of a place, in the file's own numbers: first the innermost function that
@@ -50,9 +48,6 @@ class source_lines {
   /// The same of the call that returns to `offset` bytes behind the lowest address at which the file
   /// is loaded.
   std::vector<source_place> of_call(const std::string& path, std::uint64_t offset);
-
-  /// Returns: the address of that call in the file's own numbers, as addr2line wants it.
-  std::uint64_t address_of_call(const std::string& path, std::uint64_t offset);
 
   file_state state_of(const std::string& path, const std::string& build_id);
 

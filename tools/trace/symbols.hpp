@@ -1,9 +1,8 @@
-// tools/trace/symbols.hpp: what an ELF file says of itself: its functions, its build id. Layer: trace.
+// tools/trace/symbols.hpp: what an ELF file says of itself, and how its names read. Layer: trace.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace ashlar::trace {
 
@@ -21,23 +20,5 @@ std::string build_id_of(const std::string& path);
 /// Returns: the name as its language writes it, of C++ and Rust, also of a C++ type ("3Foo"); any
 /// other name as it is.
 std::string demangled(const char* name);
-
-/// The functions in a file's own tables, as the file is now. It opens nothing but a regular file.
-class symbol_table {
- public:
-  explicit symbol_table(const std::string& path);
-  /// Returns: the demangled name of the function there, in the file's own numbers; empty: none.
-  [[nodiscard]] std::string function_at(std::uint64_t address) const;
-
- private:
-  struct symbol {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::string name;
-  };
-  void read(const std::string& path);
-
-  std::vector<symbol> symbols_;  // by begin
-};
 
 }  // namespace ashlar::trace

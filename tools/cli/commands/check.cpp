@@ -91,15 +91,9 @@ std::string output_of(const std::string& lines, const fault_options& options) {
 
 void tell_what_is_missing(const named_faults& named) {
   if (!named.has_frames || named.has_lines) return;
-  if (trace::source_lines::reads_lines())
-    fmt::print(
-        stderr,
-        "ashlar: no frame has a line: the files have no debug information (compile with -g, or "
-        "install the -dbgsym package)\n");
-  else
-    fmt::print(stderr,
-               "ashlar: this command was built without libdw, so it reads no lines: the addr2line "
-               "commands above do (Debian: apt-get install libdw-dev, and build it again)\n");
+  fmt::print(stderr,
+             "ashlar: no frame has a line: the files have no debug information (compile with -g, or "
+             "install the -dbgsym package)\n");
 }
 
 // Effects: runs the program with full checks; tells its faults on standard error. Returns: how it
