@@ -8,10 +8,10 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
-#include <vector>
 
-#include <elf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <gelf.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -22,74 +22,61 @@ namespace ashlar::measure {
 
 namespace {
 
+std::string_view bytes_of(Elf* file, const GElf_Phdr& part) {
+  const Elf_Data* const data = ::elf_getdata_rawchunk(
+      file, static_cast<std::int64_t>(part.p_offset), part.p_filesz, ELF_T_BYTE);
+  return data != nullptr ? std::string_view(static_cast<const char*>(data->d_buf), data->d_size)
+                         : std::string_view();
+}
+
 // Whether Go's note is there, which has its build.
-bool has_go_note(std::istream& file, std::uint64_t at) {
-  constexpr char owner[4] = "Go";
+bool has_go_note(std::string_view bytes) {
+  constexpr std::string_view owner("Go\0\0", 4);
   constexpr std::uint32_t type = 4;
-  struct {
-    Elf64_Nhdr head;  // the same in files of 32 bits
-    char owner[4];
-  } note{};
-  file.seekg(static_cast<std::streamoff>(at));
-  const bool is_whole = static_cast<bool>(file.read(reinterpret_cast<char*>(&note), sizeof note));
-  file.clear();
-  return is_whole && note.head.n_type == type && note.head.n_namesz == sizeof owner &&
-         std::memcmp(note.owner, owner, sizeof owner) == 0;
+  Elf64_Nhdr head;  // the same in files of 32 bits
+  if (bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  return head.n_type == type && head.n_namesz == owner.size() &&
+         bytes.substr(sizeof head).starts_with(owner);
 }
 
 // Whether the symbols that the loader looks up have a definition of malloc.
-template <class Section, class Symbol, class Header>
-bool defines_malloc(std::istream& file, const Header& header) {
-  const auto read_all = [&](std::uint64_t at, void* to, std::size_t bytes) {
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(at));
-    return static_cast<bool>(
-        file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)));
-  };
-  const auto read_section = [&](std::uint64_t number, Section& section) {
-    return read_all(header.e_shoff + number * header.e_shentsize, &section, sizeof section);
-  };
-  Section symbols{}, names{};
-  for (unsigned i = 0; i < header.e_shnum && symbols.sh_type != SHT_DYNSYM; ++i)
-    if (!read_section(i, symbols)) return false;
-  if (symbols.sh_type != SHT_DYNSYM || !read_section(symbols.sh_link, names)) return false;
-  constexpr std::uint64_t most = 64 << 20;
-  if (symbols.sh_size > most || names.sh_size > most) return false;
-  std::vector<Symbol> all(symbols.sh_size / sizeof(Symbol));
-  std::string text(names.sh_size, '\0');
-  if (!read_all(symbols.sh_offset, all.data(), all.size() * sizeof(Symbol)) ||
-      !read_all(names.sh_offset, text.data(), text.size()))
-    return false;
-  return std::ranges::any_of(all, [&](const Symbol& symbol) {
-    return symbol.st_shndx != SHN_UNDEF && symbol.st_name < text.size() &&
-           std::string_view(text.c_str() + symbol.st_name) == "malloc";
-  });
+bool defines_malloc(Elf* file) {
+  for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(file, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (::gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM) continue;
+    Elf_Data* const symbols = ::elf_getdata(section, nullptr);
+    GElf_Sym symbol;
+    for (int i = 0; ::gelf_getsym(symbols, i, &symbol) != nullptr; ++i) {
+      const char* const name = ::elf_strptr(file, header.sh_link, symbol.st_name);
+      if (symbol.st_shndx != SHN_UNDEF && name != nullptr && std::string_view(name) == "malloc")
+        return true;
+    }
+  }
+  return false;
 }
 
-template <class Header, class Segment, class Section, class Symbol>
-std::optional<elf_kind> read_headers(std::istream& file, bool wide) {
-  Header header{};
-  file.seekg(0);
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
+std::optional<elf_kind> read_headers(Elf* file) {
+  GElf_Ehdr header;
+  std::size_t count = 0;
+  constexpr int own = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+  if (::gelf_getehdr(file, &header) == nullptr || header.e_ident[EI_DATA] != own ||
+      ::elf_getphdrnum(file, &count) != 0)
+    return std::nullopt;
   elf_kind kind;
-  kind.wide = wide;
+  kind.wide = header.e_ident[EI_CLASS] == ELFCLASS64;
   kind.machine = header.e_machine;
   kind.shared_object = header.e_type == ET_DYN;
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Segment segment{};
-    file.seekg(static_cast<std::streamoff>(header.e_phoff + std::uint64_t{i} * header.e_phentsize));
-    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return std::nullopt;
-    if (segment.p_type == PT_INTERP) {
+  for (std::size_t i = 0; i < count; ++i) {
+    GElf_Phdr part;
+    if (::gelf_getphdr(file, static_cast<int>(i), &part) == nullptr) return std::nullopt;
+    if (part.p_type == PT_INTERP) {
       kind.has_interpreter = true;
-      file.seekg(static_cast<std::streamoff>(segment.p_offset));
-      char loader[256] = {};
-      file.get(loader, sizeof loader, '\0');
-      file.clear();
-      kind.of_musl = std::strstr(loader, "/ld-musl-") != nullptr;
+      kind.of_musl = bytes_of(file, part).find("/ld-musl-") != std::string_view::npos;
     }
-    if (segment.p_type == PT_NOTE && has_go_note(file, segment.p_offset)) kind.is_go = true;
+    if (part.p_type == PT_NOTE && has_go_note(bytes_of(file, part))) kind.is_go = true;
   }
-  kind.has_malloc = kind.has_interpreter && defines_malloc<Section, Symbol>(file, header);
+  kind.has_malloc = kind.has_interpreter && defines_malloc(file);
   return kind;
 }
 
@@ -123,15 +110,14 @@ std::string interpreter_of(const std::string& path) {
 
 std::optional<elf_kind> read_elf_kind(const std::string& path) {
   if (!is_regular(path)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  unsigned char identity[EI_NIDENT] = {};
-  if (!file.read(reinterpret_cast<char*>(identity), EI_NIDENT)) return std::nullopt;
-  if (std::memcmp(identity, ELFMAG, SELFMAG) != 0) return std::nullopt;
-  const bool little = identity[EI_DATA] == ELFDATA2LSB;
-  if (little != (std::endian::native == std::endian::little)) return std::nullopt;
-  if (identity[EI_CLASS] == ELFCLASS64)
-    return read_headers<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, true);
-  return read_headers<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, false);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  ::elf_version(EV_CURRENT);
+  Elf* const elf = ::elf_begin(file, ELF_C_READ, nullptr);
+  const std::optional<elf_kind> kind = elf != nullptr ? read_headers(elf) : std::nullopt;
+  ::elf_end(elf);
+  ::close(file);
+  return kind;
 }
 
 std::string find_program(const std::string& name) {

@@ -231,12 +231,15 @@ std::string program_with_note(std::string_view owner, std::uint32_t type) {
   file.header.e_ident[EI_CLASS] = ELFCLASS64;
   file.header.e_ident[EI_DATA] =
       std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+  file.header.e_ident[EI_VERSION] = EV_CURRENT;
   file.header.e_type = ET_EXEC;
+  file.header.e_version = EV_CURRENT;
   file.header.e_phoff = sizeof file.header;
   file.header.e_phentsize = sizeof file.segment;
   file.header.e_phnum = 1;
   file.segment.p_type = PT_NOTE;
   file.segment.p_offset = sizeof file.header + sizeof file.segment;
+  file.segment.p_filesz = sizeof file.note + sizeof file.owner;
   file.note.n_type = type;
   file.note.n_namesz = sizeof file.owner;
   std::memcpy(file.owner, owner.data(), owner.size());
@@ -262,7 +265,7 @@ std::string program_with_symbol(std::string_view name, Elf64_Section section) {
   struct {
     Elf64_Ehdr header{};
     Elf64_Phdr segment{};
-    Elf64_Shdr sections[2] = {};
+    Elf64_Shdr sections[3] = {};
     Elf64_Sym symbol{};
     char name[16] = {};
   } file;
@@ -270,14 +273,15 @@ std::string program_with_symbol(std::string_view name, Elf64_Section section) {
   std::memcpy(&file.header, head.data(), sizeof file.header);
   file.header.e_shoff = sizeof file.header + sizeof file.segment;
   file.header.e_shentsize = sizeof file.sections[0];
-  file.header.e_shnum = 2;
+  file.header.e_shnum = 3;
   file.segment.p_type = PT_INTERP;
-  file.sections[0].sh_type = SHT_DYNSYM;
-  file.sections[0].sh_offset = file.header.e_shoff + sizeof file.sections;
-  file.sections[0].sh_size = sizeof file.symbol;
-  file.sections[0].sh_link = 1;
-  file.sections[1].sh_offset = file.sections[0].sh_offset + sizeof file.symbol;
-  file.sections[1].sh_size = sizeof file.name;
+  file.sections[1].sh_type = SHT_DYNSYM;
+  file.sections[1].sh_offset = file.header.e_shoff + sizeof file.sections;
+  file.sections[1].sh_size = file.sections[1].sh_entsize = sizeof file.symbol;
+  file.sections[1].sh_link = 2;
+  file.sections[2].sh_type = SHT_STRTAB;
+  file.sections[2].sh_offset = file.sections[1].sh_offset + sizeof file.symbol;
+  file.sections[2].sh_size = sizeof file.name;
   file.symbol.st_shndx = section;
   std::memcpy(file.name, name.data(), name.size());
   return {reinterpret_cast<const char*>(&file), sizeof file};
@@ -300,8 +304,11 @@ TEST_F(DynamicProgram, ItsOwnMallocComesFirst) {
 TEST_F(DynamicProgram, AnotherCLibrarysLoaderIsTold) {
   const auto effect_of = [&](std::string_view loader) {
     std::string bytes = program_with_symbol("free", SHN_UNDEF);
-    const std::uint64_t where = bytes.size();
-    std::memcpy(&bytes[sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_offset)], &where, sizeof where);
+    Elf64_Phdr segment{};
+    segment.p_type = PT_INTERP;
+    segment.p_offset = bytes.size();
+    segment.p_filesz = loader.size() + 1;
+    std::memcpy(&bytes[sizeof(Elf64_Ehdr)], &segment, sizeof segment);
     support::write_file(path("program"), bytes + std::string(loader) + '\0');
     return effect_of_preload(path("program"), "/no/such/library.so");
   };
