@@ -1,4 +1,4 @@
-// tools/report/bins.hpp: numbers of any magnitude in few bins of equal relative width. Layer: report.
+// tools/report/bins.hpp: sizes of any magnitude in few bins of equal relative width. Layer: report.
 #pragma once
 
 #include <bit>
@@ -29,18 +29,6 @@ struct size_bins {
   /// Returns: the greatest number of a bin.
   [[nodiscard]] static constexpr std::uint64_t last(std::size_t bin) {
     return bin + 1 == count ? UINT64_MAX : begin(bin + 1) - 1;
-  }
-};
-
-/// Times: 0, and then one bin to a doubling.
-struct time_bins {
-  static constexpr std::size_t count = 65;
-
-  [[nodiscard]] static constexpr std::size_t of(std::uint64_t ticks) {
-    return static_cast<std::size_t>(std::bit_width(ticks));
-  }
-  [[nodiscard]] static constexpr std::uint64_t begin(std::size_t bin) {
-    return bin == 0 ? 0 : std::uint64_t{1} << (bin - 1);
   }
 };
 

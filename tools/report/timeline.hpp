@@ -1,7 +1,5 @@
 // tools/report/timeline.hpp: what lived over time, in a bounded number of points. Layer: report.
 //
-//   | interval 0 | interval 1 | ... | open |        when there are too many, each two become one of twice the width
-//
 // Of each interval the point with the most live bytes is kept, with the bytes of each layer at that very moment: a peak is
 // never lost, however short it was. A layer is what some of the blocks have in common: a class, a call stack. There may be
 // many of them, so a layer has an entry only for an interval in which it changed.
@@ -31,6 +29,9 @@ class timeline {
     heap_state state;
   };
 
+  /// `length`: ticks from the first event to the last one.
+  explicit timeline(std::uint64_t length) : width_(length / most_points + 1) {}
+
   /// Effects: there is one layer more, without bytes. Returns: its index.
   std::size_t add_layer();
 
@@ -46,7 +47,6 @@ class timeline {
     state_ = state;
     if (state.bytes <= best_.state.bytes) return;
     best_ = {now_, state};
-    best_is_marked_ = true;
     bytes_.mark();
   }
   /// Effects: ends the open interval. Requires: nothing is called after it but what is const.
@@ -71,17 +71,13 @@ class timeline {
   void pass_to(std::uint64_t time);
   void close_open();
   void open_next();
-  void halve();
-  static void halve(layer_course& course, const std::vector<bool>& second_is_kept);
   void touch(std::size_t layer);
 
-  std::uint64_t width_ = 1;
+  std::uint64_t width_;
   std::uint64_t open_ = 0;  // number of the open interval == points_.size() while it is open
   std::uint64_t now_ = 0;
   heap_state state_;
   point best_;  // of the open interval
-  bool best_is_marked_ =
-      true;  // its layers are those at the mark; otherwise as the entries have them
   trace::marked_counts bytes_{0};
   std::vector<layer_course> courses_;
   std::vector<std::size_t> touched_;  // layers, in the open interval

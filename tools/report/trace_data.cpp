@@ -2,7 +2,8 @@
 #include "tools/report/trace_data.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
+#include <cmath>
 #include <initializer_list>
 #include <map>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "tools/report/timeline.hpp"
 #include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
+#include "tools/trace/summary.hpp"
 
 namespace ashlar::report {
 namespace {
@@ -122,6 +124,7 @@ class trace_account {
         seconds_per_tick_(1.0 / static_cast<double>(reader.ticks_per_second())),
         resident_(reader),
         heap_(class_set::process_heap()),
+        over_time_(reader.times().second - reader.times().first),
         size_births_(size_bins::count),
         size_blocks_(size_bins::count),
         size_bytes_(size_bins::count) {
@@ -187,7 +190,8 @@ class trace_account {
   void death(const trace::step& s) {
     change_size(size_bins::of(s.size), s.size, -1);
     // Threads' clocks may differ by a little.
-    const std::size_t bin = time_bins::of(s.time > s.born_at ? s.time - s.born_at : 0);
+    const std::size_t bin =
+        static_cast<std::size_t>(std::bit_width(s.time - std::min(s.time, s.born_at)));
     ++lifetime_blocks_[bin];
     lifetime_bytes_[bin] += s.size;
     std::size_t layer = heap_.death(s.size, s.alignment);
@@ -378,11 +382,11 @@ class trace_account {
   [[nodiscard]] json lifetime_figures() const {
     json all = lists({"from_seconds", "below_seconds", "blocks", "bytes"});
     all["tick_seconds"] = seconds_per_tick_;
-    for (std::size_t bin = 0; bin < time_bins::count; ++bin) {
+    for (std::size_t bin = 0; bin < lifetime_blocks_.size(); ++bin) {
       if (lifetime_blocks_[bin] == 0) continue;
-      const double from = static_cast<double>(time_bins::begin(bin));
-      all["from_seconds"].push_back(from * seconds_per_tick_);
-      all["below_seconds"].push_back((bin == 0 ? 1 : 2 * from) * seconds_per_tick_);
+      const double below = std::ldexp(1, static_cast<int>(bin));
+      all["from_seconds"].push_back(bin == 0 ? 0.0 : below / 2 * seconds_per_tick_);
+      all["below_seconds"].push_back(below * seconds_per_tick_);
       all["blocks"].push_back(lifetime_blocks_[bin]);
       all["bytes"].push_back(lifetime_bytes_[bin]);
     }
@@ -456,8 +460,8 @@ class trace_account {
   std::vector<std::uint64_t> size_births_;
   trace::marked_counts size_blocks_;
   trace::marked_counts size_bytes_;
-  std::array<std::uint64_t, time_bins::count> lifetime_blocks_{};
-  std::array<std::uint64_t, time_bins::count> lifetime_bytes_{};
+  trace::log_histogram lifetime_blocks_{};
+  trace::log_histogram lifetime_bytes_{};
   std::uint64_t unknown_deaths_ = 0, missing_deaths_ = 0;
 };
 

@@ -170,7 +170,7 @@ TEST(TraceData, RandomTracesAgree) {
         const auto dies =
             std::next(alive.begin(), static_cast<std::ptrdiff_t>(random() % alive.size()));
         events.push_back(death(1, time, dies->first));
-        ++lifetimes[time_bins::of(time - dies->second.born)];
+        ++lifetimes[static_cast<std::size_t>(std::bit_width(time - dies->second.born))];
         bytes -= dies->second.size;
         alive.erase(dies);
       }

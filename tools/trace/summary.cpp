@@ -3,47 +3,37 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "tools/trace/lifetimes.hpp"
 
 namespace ashlar::trace {
 namespace {
 
-/// Peaks of stretches of equal length. How long the trace is, is not known before its end: when there are too many, two
-/// become one.
+/// Peaks of stretches of equal length.
 class moment_series {
  public:
-  explicit moment_series(std::size_t most) : most_(std::max<std::size_t>(2, most)) {}
+  /// `times`: of the first and the last event.
+  moment_series(std::size_t most, std::pair<std::uint64_t, std::uint64_t> times)
+      : most_(std::max<std::size_t>(1, most)),
+        begin_(times.first),
+        width_((times.second - begin_) / most_ + 1) {}
 
   void add(std::uint64_t time, std::uint64_t bytes, std::uint64_t blocks) {
-    if (points_.empty()) begin_ = time;
-    time = std::max(time, begin_);
-    while ((time - begin_) / width_ >= most_) halve();
-    const auto place = static_cast<std::size_t>((time - begin_) / width_);
+    const auto stretch = static_cast<std::size_t>((std::max(time, begin_) - begin_) / width_);
+    const std::size_t place = std::min(stretch, most_ - 1);
     // What lived at the end of one stretch lives at the begin of the next.
-    while (points_.size() <= place) points_.push_back({0, last_.bytes, last_.blocks});
+    while (points_.size() <= place)
+      points_.push_back({begin_ + (points_.size() + 1) * width_, last_.bytes, last_.blocks});
     points_[place].bytes = std::max(points_[place].bytes, bytes);
     points_[place].blocks = std::max(points_[place].blocks, blocks);
     last_ = {0, bytes, blocks};
   }
-  std::vector<moment_figures> all() {
-    for (std::size_t i = 0; i < points_.size(); ++i) points_[i].end = begin_ + (i + 1) * width_;
-    return points_;
-  }
+  std::vector<moment_figures>& all() { return points_; }
 
  private:
-  void halve() {
-    for (std::size_t i = 0; 2 * i < points_.size(); ++i) {
-      const moment_figures& a = points_[2 * i];
-      const moment_figures& b = points_[std::min(2 * i + 1, points_.size() - 1)];
-      points_[i] = {0, std::max(a.bytes, b.bytes), std::max(a.blocks, b.blocks)};
-    }
-    points_.resize((points_.size() + 1) / 2);
-    width_ *= 2;
-  }
-
   std::size_t most_;
-  std::uint64_t begin_ = 0, width_ = 1;
+  std::uint64_t begin_, width_;
   moment_figures last_;
   std::vector<moment_figures> points_;
 };
@@ -169,7 +159,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
                         const std::function<void(const step&)>& also) {
   trace_summary all;
   lifetimes steps(from);
-  moment_series series(moments);
+  moment_series series(moments, from.times());
   peak_number peak;
   figures_by_size sizes(all, peak);
   figures_by_stack stacks(all, peak);
@@ -219,7 +209,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   stacks.finish();
   all.unknown_deaths = steps.unknown_deaths();
   all.missing_deaths = steps.missing_deaths();
-  all.over_time = series.all();
+  all.over_time = std::move(series.all());
   all.held = std::move(held.all());
   all.memory = resident.finish();
   all.of_peak = programs.at(all.memory.resident != 0 ? all.memory.time : all.peak_bytes_time);
