@@ -84,7 +84,7 @@ std::vector<trace::named_call>::const_iterator named_caller(
 }  // namespace
 
 report::call_site site_for(const std::vector<trace::named_call>& calls) {
-  if (calls.empty()) return report::innermost_site(calls);
+  if (calls.empty()) return {};
   const std::size_t owner = findings::line_of(calls).value_or(0);
   report::call_site site = site_at(calls[owner]);
   if (owner != 0 && !findings::owner_of(calls) && !calls[owner - 1].function.empty()) {

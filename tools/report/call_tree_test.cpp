@@ -120,12 +120,6 @@ TEST(SiteRows, StacksOfOneSiteAreOneRowOfEachThread) {
   EXPECT_EQ(found.sites[found.rows[0].site], b);
 }
 
-TEST(SiteRows, TheInnermostCallIsASite) {
-  EXPECT_EQ(innermost_site({{"a in program", "a.c", 7, "/bin/program", "a"}, {"main", "", 0, ""}}),
-            a);
-  EXPECT_EQ(innermost_site({}), call_site());
-}
-
 TEST(SiteRows, WhatIsSmallIsOneRowOfEachThread) {
   const entries counted{{1, 1, {100'000, 100'000, 1, 1, 0, 0, 0}},
                         {2, 1, {9, 9, 0, 0, 0, 0, 0}},

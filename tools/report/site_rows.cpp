@@ -44,12 +44,6 @@ std::string place_of(const call_site& site) {
   return site.module.empty() ? site.function : site.function + " in " + last_part(site.module);
 }
 
-call_site innermost_site(const std::vector<trace::named_call>& calls) {
-  if (calls.empty()) return {};
-  const trace::named_call& call = calls.front();
-  return {call.name, call.function, call.place(), call.module};
-}
-
 site_figures site_rows(const std::vector<call_counter::entry>& entries,
                        const sites_by_stack& sites) {
   const call_site none = site_named("(no stack recorded)");

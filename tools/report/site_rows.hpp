@@ -28,8 +28,6 @@ struct call_site {
 
 /// Returns: whose blocks those of a stack are. The calls are from the inside out.
 using site_of_calls = std::function<call_site(const std::vector<trace::named_call>&)>;
-/// The innermost call; without a name where there is none.
-[[nodiscard]] call_site innermost_site(const std::vector<trace::named_call>& calls);
 /// Returns: "function at file:line", or "function in file", as far as that is known.
 [[nodiscard]] std::string place_of(const call_site& site);
 

@@ -265,10 +265,9 @@ class trace_account {
 
   // With it, the course of what was in memory, as far as it was seen.
   [[nodiscard]] json memory() const {
-    trace::call_names files(reader_);
     trace::resident_memory named = memory_;
     name_parts(named, reader_.stacks(), [&](const trace::stack_definition& stack) {
-      return place_of(site_of(request_.names_of ? request_.names_of(stack) : files.of(stack)));
+      return place_of(request_.site_of(request_.names_of(stack)));
     });
     const std::uint64_t first = begin_.value_or(0);
     const auto time = static_cast<double>(named.time - std::min(named.time, first));
@@ -276,9 +275,6 @@ class trace_account {
     if (!all.is_null())
       all["over_time"] = resident_over_time(reader_.looks(), first, seconds_per_tick_);
     return all;
-  }
-  [[nodiscard]] call_site site_of(const std::vector<trace::named_call>& calls) const {
-    return request_.site_of ? request_.site_of(calls) : innermost_site(calls);
   }
 
   [[nodiscard]] static std::int64_t highest(const std::vector<std::int64_t>& course) {
@@ -407,13 +403,11 @@ class trace_account {
     all["call_sites"] = all["sites"] = all["timeline"]["held"] = nullptr;
     if (reader_.stacks().empty()) return;
     const std::vector<call_counter::entry> entries = calls_.counts();
-    trace::call_names files(reader_);
     // Each stack is named once: for the tree and for the table.
     sites_by_stack sites_of_stacks;
     const auto names_of = [&](const trace::stack_definition& stack) {
-      std::vector<trace::named_call> calls =
-          request_.names_of ? request_.names_of(stack) : files.of(stack);
-      sites_of_stacks[stack.number] = site_of(calls);
+      std::vector<trace::named_call> calls = request_.names_of(stack);
+      sites_of_stacks[stack.number] = request_.site_of(calls);
       return calls;
     };
     json& tree = all["call_sites"] = json::array();

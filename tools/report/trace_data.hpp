@@ -17,8 +17,8 @@ namespace ashlar::report {
 struct trace_request {
   std::string file;                              ///< as it is named on the page
   std::optional<class_set> chosen;               ///< beside the process heap's
-  names_of_stack names_of;                       ///< empty: by the files as they are now
-  site_of_calls site_of;                         ///< empty: the innermost call
+  names_of_stack names_of;                       ///< required
+  site_of_calls site_of;                         ///< required
   std::function<void(const trace::step&)> also;  ///< is told each step, too; empty: nobody
 };
 

@@ -11,9 +11,15 @@ namespace {
 using trace::event;
 using namespace trace::test;
 
+call_site innermost(const std::vector<trace::named_call>& calls) {
+  return calls.empty() ? call_site() : call_site{calls.front().name, {}, {}, {}};
+}
+
 nlohmann::json data_of(const std::vector<event>& events, std::optional<class_set> chosen = {}) {
   trace::trace_reader reader = trace::test::read(trace::test::written(events));
-  return trace_data(reader, {"a.atrace", std::move(chosen), {}, {}, {}});
+  trace::call_names names(reader);
+  const auto names_of = [&](const trace::stack_definition& stack) { return names.of(stack); };
+  return trace_data(reader, {"a.atrace", std::move(chosen), names_of, innermost, {}});
 }
 
 template <class Number = std::uint64_t>
@@ -79,7 +85,7 @@ TEST(TraceData, CallSitesHoldBytesOverTime) {
   const auto named = [](const trace::stack_definition& stack) {
     return std::vector<trace::named_call>{{stack.number == 3 ? "other" : "site", "", 0, "", {}}};
   };
-  const nlohmann::json data = trace_data(reader, {"a.atrace", {}, named, {}, {}});
+  const nlohmann::json data = trace_data(reader, {"a.atrace", {}, named, innermost, {}});
   const nlohmann::json& timeline = data["timeline"];
   const auto point_at = [&](double seconds) {
     const auto& all = timeline["seconds"];
