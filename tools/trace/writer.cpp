@@ -43,31 +43,6 @@ void trace_writer::flush(std::uint32_t thread) {
   open_.erase(found);
 }
 
-template <class Definition>
-void trace_writer::write_definitions(std::span<const Definition> all) {
-  while (!all.empty()) {
-    const auto some = all.first(std::min(all.size(), definitions_each));
-    sink_(encode(some, compressor_));
-    all = all.subspan(some.size());
-  }
-}
-
-void trace_writer::add(const std::vector<stack_definition>& stacks) {
-  write_definitions(std::span(stacks));
-}
-void trace_writer::add(const std::vector<module_definition>& modules) {
-  write_definitions(std::span(modules));
-}
-void trace_writer::add(const std::vector<name_definition>& names) {
-  write_definitions(std::span(names));
-}
-void trace_writer::add(const std::vector<memory_look>& looks) {
-  write_definitions(std::span(looks));
-}
-void trace_writer::add(const std::vector<own_mapping>& mappings) {
-  write_definitions(std::span(mappings));
-}
-
 void trace_writer::close() {
   std::vector<std::uint32_t> threads;
   threads.reserve(open_.size());

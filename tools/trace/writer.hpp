@@ -1,6 +1,7 @@
 // tools/trace/writer.hpp: a trace, written from the front to the end. Layer: trace.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,11 +30,15 @@ class trace_writer {
   void keep_times_within(unsigned time_bits) { time_bits_ = time_bits; }
   /// Effects: writes what there is of this thread.
   void flush(std::uint32_t thread);
-  void add(const std::vector<stack_definition>& stacks);
-  void add(const std::vector<module_definition>& modules);
-  void add(const std::vector<name_definition>& names);
-  void add(const std::vector<memory_look>& looks);
-  void add(const std::vector<own_mapping>& mappings);
+  /// Effects: writes definitions.
+  template <class Definition>
+  void add(const std::vector<Definition>& all) {
+    for (std::span<const Definition> rest(all); !rest.empty();) {
+      const auto some = rest.first(std::min(rest.size(), definitions_each));
+      sink_(encode(some, compressor_));
+      rest = rest.subspan(some.size());
+    }
+  }
   void add(const exit_look& look) { sink_(encode(look, compressor_)); }
   /// So many go into a frame.
   static constexpr std::size_t definitions_each = 4096;
@@ -45,8 +50,6 @@ class trace_writer {
  private:
   void select(std::uint32_t thread);
   void write_frame(std::uint32_t thread, frame_encoder& encoder);
-  template <class Definition>
-  void write_definitions(std::span<const Definition> all);
 
   byte_sink sink_;
   compressor compressor_;
