@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -25,6 +24,7 @@
 #include "tools/files/error.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/files/text.hpp"
 #include "tools/trace/profile_fields.hpp"
 #include "tools/trace/symbols.hpp"
 
@@ -68,12 +68,6 @@ std::string plain(std::string_view text) {
   return all;
 }
 
-std::string hexadecimal(std::string_view bytes) {
-  std::string digits;
-  for (const char byte : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return digits;
-}
-
 // Returns: how many profiles the answer says were not taken; 0 where it is no such answer.
 std::uint64_t rejected(std::string_view answer) try {
   constexpr unsigned partial_success = 1, rejected_profiles = 1;
@@ -91,10 +85,7 @@ std::uint64_t rejected(std::string_view answer) try {
 bool has_right_port(std::string_view server) {
   const std::size_t colon = server.rfind(':');
   if (colon == std::string_view::npos || server.ends_with(']')) return true;
-  const char* const end = server.data() + server.size();
-  std::uint16_t port = 0;
-  const auto [behind, failed] = std::from_chars(server.data() + colon + 1, end, port);
-  return failed == std::errc() && behind == end && port != 0 && colon != 0;
+  return colon != 0 && files::number_in<std::uint16_t>(server.substr(colon + 1)).value_or(0) != 0;
 }
 
 // Returns: the text as a part of one line.
@@ -219,7 +210,7 @@ pushed_profile pusher::packed(const std::string& profile, const process_figures&
   const std::time_t until = system_clock::to_time_t(now);
   if (to_.how == push_target::kind::folder) {
     const std::string id =
-        hexadecimal(trace::build_id_of(fmt::format("/proc/{}/exe", of.socket.pid)));
+        files::hexadecimal(trace::build_id_of(fmt::format("/proc/{}/exe", of.socket.pid)));
     return {fmt::format("{}/{:%Y%m%dT%H%M%SZ}-{}-{}.pb.gz", to_.path, fmt::gmtime(until),
                         id.empty() ? "none" : id, of.socket.pid),
             gzipped(profile)};

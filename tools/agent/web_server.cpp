@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +28,7 @@
 #include "tools/control/request.hpp"
 #include "tools/files/error.hpp"
 #include "tools/files/files.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::agent {
 namespace {
@@ -63,14 +63,6 @@ bool are_equal(std::string_view a, std::string_view b) {
         static_cast<unsigned char>(differs | (static_cast<unsigned char>(a[i]) ^
                                               static_cast<unsigned char>(i < b.size() ? b[i] : 0)));
   return differs == 0;
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || rest != text.data() + text.size())
-    return std::nullopt;
-  return value;
 }
 
 // Returns: the address that is written as a number, or null.
@@ -221,7 +213,7 @@ class web_server {
       refuse(to, not_asked_rightly, why);
       return nullptr;
     }
-    const auto pid = number_in(request.get_param_value("pid"));
+    const auto pid = files::number_in(request.get_param_value("pid"));
     const process_figures* const found =
         pid && *pid <= INT32_MAX ? now.find(static_cast<pid_t>(*pid)) : nullptr;
     if (found == nullptr) refuse(to, not_there, "no such process has a control socket");
@@ -268,7 +260,7 @@ class web_server {
 
   void begin_sampling(const Request& request, Response& to) {
     if (!may_change(request, to)) return;
-    const auto every = number_in(request.get_param_value("every"));
+    const auto every = files::number_in(request.get_param_value("every"));
     if (!every)
       return refuse(to, not_asked_rightly, "?every=N: one of N bytes is to be sampled; 0: none");
     const auto now = fleet_.look();
@@ -281,7 +273,7 @@ class web_server {
 
   void record(const Request& request, Response& to) {
     if (!may_change(request, to)) return;
-    const auto duration = number_in(request.get_param_value("seconds"));
+    const auto duration = files::number_in(request.get_param_value("seconds"));
     if (!duration || *duration == 0 || *duration > recordings::seconds_max)
       return refuse(to, not_asked_rightly,
                     fmt::format("?seconds=N: 1 to {}", recordings::seconds_max));

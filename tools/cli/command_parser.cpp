@@ -54,8 +54,8 @@ template <class T>
 CLI::Option& add_number(CLI::App& parser, const char* names, const char* value_name, T& into,
                         const char* help) {
   return *add_value(parser, names, value_name, into, help).check([](const std::string& text) {
-    return parse_count(text) ? std::string{}
-                             : fmt::format("'{}' is no whole number from 0 to 2^64 - 1", text);
+    return files::number_in(text) ? std::string{}
+                                  : fmt::format("'{}' is no whole number from 0 to 2^64 - 1", text);
   });
 }
 
@@ -174,7 +174,7 @@ option option::required() {
 }
 option option::within(int least, int most) {
   added_->check([=](const std::string& text) {
-    const std::optional<std::uint64_t> number = parse_count(text);
+    const std::optional<std::uint64_t> number = files::number_in(text);
     return number && *number >= static_cast<std::uint64_t>(least) &&
                    *number <= static_cast<std::uint64_t>(most)
                ? std::string{}
@@ -288,7 +288,7 @@ void command::join_values(std::vector<std::string>& words) const {
         (words[i + 1].ends_with(".json") || (is_last && line_.has_separator)))
       throw command_error(status_usage,
                           fmt::format("the file is named as --json={}", words[i + 1]));
-    if (takes_number && parse_count(words[i + 1])) {
+    if (takes_number && files::number_in(words[i + 1])) {
       words[i] += "=" + words[i + 1];
       words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       continue;

@@ -1,7 +1,6 @@
 // tools/cli/fault_report.cpp. Layer: cli.
 #include "tools/cli/fault_report.hpp"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string_view>
@@ -18,10 +17,7 @@ namespace {
 using fault_object = nlohmann::ordered_json;
 
 std::uint64_t from_hexadecimal(std::string_view text) {
-  std::uint64_t number = 0;
-  if (text.starts_with("0x")) text.remove_prefix(2);
-  std::from_chars(text.data(), text.data() + text.size(), number, 16);
-  return number;
+  return files::number_in(text.substr(text.starts_with("0x") ? 2 : 0), 16).value_or(0);
 }
 
 struct frame {

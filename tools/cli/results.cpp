@@ -40,16 +40,20 @@ source_place place_of(std::string_view source) {
   return place;
 }
 
+template <class IsPlain>
+std::string percent_encoded(std::string_view text, IsPlain is_plain) {
+  std::string made;
+  for (const char c : text)
+    made += is_plain(c) ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return made;
+}
+
 // As a reference of RFC 3986.
 std::string uri_of(const std::string& file) {
   constexpr std::string_view plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-  std::string uri = file.starts_with('/') ? "file://" : "";
-  for (const char c : file)
-    uri += plain.find(c) != std::string_view::npos
-               ? std::string(1, c)
-               : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  return uri;
+  return (file.starts_with('/') ? "file://" : "") +
+         percent_encoded(file, [&](char c) { return plain.find(c) != plain.npos; });
 }
 
 nlohmann::json location_of(std::string_view source) {
@@ -122,12 +126,7 @@ std::string junit_text(const std::string& command, const std::vector<result>& re
 
 // What would end a value of a workflow command is written as the runner reads it back.
 std::string github_value(const std::string& text, std::string_view special) {
-  std::string value;
-  for (const char c : text)
-    value += special.find(c) == std::string_view::npos
-                 ? std::string(1, c)
-                 : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  return value;
+  return percent_encoded(text, [&](char c) { return special.find(c) == special.npos; });
 }
 
 std::string github_text(const std::vector<result>& results) {

@@ -10,6 +10,7 @@
 #include "tools/cli/process_table.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/trace_files.hpp"
+#include "tools/files/text.hpp"
 #include "tools/measure/comparison_test_samples.hpp"
 
 namespace ashlar::cli {
@@ -444,12 +445,12 @@ TEST(Text, CountsAreGroupedByThree) {
 }
 
 TEST(Text, ACountIsDigitsAlone) {
-  EXPECT_EQ(parse_count("0"), 0u);
-  EXPECT_EQ(parse_count("1234567"), 1234567u);
-  EXPECT_EQ(parse_count("18446744073709551615"), UINT64_MAX);
+  EXPECT_EQ(files::number_in("0"), 0u);
+  EXPECT_EQ(files::number_in("1234567"), 1234567u);
+  EXPECT_EQ(files::number_in("18446744073709551615"), UINT64_MAX);
   for (const char* const text :
        {"", "auto", "7x", " 7", "-7", "+7", "1,234", "0x7", "7.0", "18446744073709551616"})
-    EXPECT_FALSE(parse_count(text).has_value()) << text;
+    EXPECT_FALSE(files::number_in(text).has_value()) << text;
 }
 
 TEST(Text, BytesWithTheirUnitAreRead) {

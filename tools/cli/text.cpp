@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -50,16 +49,9 @@ std::string counted(std::uint64_t count, std::string_view word) {
   return fmt::format("{} {}{}", format_count(count), word, count == 1 ? "" : "s");
 }
 
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t count = 0;
-  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || stopped != text.data() + text.size()) return {};
-  return count;
-}
-
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::optional<std::uint64_t> count = parse_count(text.substr(0, digits));
+  const std::optional<std::uint64_t> count = files::number_in(text.substr(0, digits));
   std::string unit(text.substr(digits));
   unit.erase(0, unit.find_first_not_of(' '));
   for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

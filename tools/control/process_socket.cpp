@@ -2,7 +2,6 @@
 #include "tools/control/process_socket.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +20,7 @@
 
 #include "tools/files/error.hpp"
 #include "tools/files/process_status.hpp"
+#include "tools/files/text.hpp"
 
 namespace ashlar::control {
 namespace fs = std::filesystem;
@@ -71,9 +71,7 @@ pid_t process_named(std::string_view name) {
   constexpr std::string_view end = control_protocol::name_end;
   if (!name.ends_with(end)) return 0;
   name.remove_suffix(end.size());
-  pid_t pid = 0;
-  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  return error == std::errc() && rest == name.data() + name.size() && pid > 0 ? pid : 0;
+  return std::max(0, files::number_in<pid_t>(name).value_or(0));
 }
 
 // Whether the drop-in library is mapped in the process, as far as the system tells.
@@ -121,14 +119,6 @@ void add_folder(const std::string& folder, uid_t user, std::vector<std::string>&
     to.push_back(folder);
 }
 
-// Returns: the user in the name of a folder, or none.
-std::optional<uid_t> user_named(std::string_view text) {
-  uid_t user = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), user);
-  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-  return user;
-}
-
 }  // namespace
 
 std::vector<process_socket> sockets_of_user() {
@@ -144,7 +134,8 @@ std::vector<process_socket> sockets_of_all(std::size_t most) {
     for (fs::directory_iterator each(parent, failed), end; each != end; each.increment(failed)) {
       const std::string name = each->path().filename().string();
       if (!name.starts_with(name_begin)) continue;
-      if (const auto user = user_named(std::string_view(name).substr(name_begin.size())))
+      if (const auto user =
+              files::number_in<uid_t>(std::string_view(name).substr(name_begin.size())))
         add_folder(each->path().string() + std::string(inner), *user, folders);
     }
   };

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tools/files/error.hpp"
+#include "tools/files/text.hpp"
 #include "tools/measure/program_file.hpp"
 
 namespace ashlar::measure {
@@ -33,16 +34,6 @@ bool is_loadable_here(const std::string& path) {
   const auto kind = read_elf_kind(path);
   return kind && kind->shared_object &&
          (!own || (kind->wide == own->wide && kind->machine == own->machine));
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    if (end > begin) parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 std::uint32_t read_word(std::string_view bytes, std::size_t offset) {
@@ -141,9 +132,8 @@ std::vector<std::string> lookup_in_loader_cache(std::string_view cache,
 std::string find_shared_library(std::string_view file_name) {
   std::vector<std::string> candidates;
   if (const char* folders = std::getenv("LD_LIBRARY_PATH"); folders != nullptr) {
-    for (const std::string& folder : split(folders, ':')) {
-      candidates.push_back((fs::path(folder) / file_name).string());
-    }
+    for (const std::string_view folder : files::parts_of(folders, ':'))
+      if (!folder.empty()) candidates.push_back((fs::path(folder) / file_name).string());
   }
   std::ifstream cache_file("/etc/ld.so.cache", std::ios::binary);
   const std::string cache{std::istreambuf_iterator<char>(cache_file), {}};

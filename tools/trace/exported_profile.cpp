@@ -16,6 +16,7 @@
 
 #include <ashlar/core/pprof.hpp>
 
+#include "tools/files/text.hpp"
 #include "tools/trace/error.hpp"
 
 namespace ashlar::trace {
@@ -67,13 +68,6 @@ class shared_parts {
  public:
   shared_parts(pprof::profile_writer<sink_out>& to, const trace_reader& reader) : to_(to) {
     for (const module_definition& m : reader.modules()) {
-      std::string id;
-      for (const char byte : m.build_id) {
-        constexpr std::string_view digits = "0123456789abcdef";
-        const auto value = static_cast<unsigned char>(byte);
-        id += digits[value >> 4];
-        id += digits[value & 15];
-      }
       const std::uint64_t number = modules_.size() + 1;
       if (!modules_.emplace(m.path, number).second) continue;  // another part of the same file
       to_.add(pprof::mapping{.id = number,
@@ -81,7 +75,7 @@ class shared_parts {
                              .end = m.end,
                              .file_offset = m.begin - m.bias,
                              .file = text(m.path),
-                             .build_id = text(id),
+                             .build_id = text(files::hexadecimal(m.build_id)),
                              .is_named = true});
     }
   }

@@ -2,7 +2,8 @@
 #include "tools/trace/format.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "tools/files/text.hpp"
 
 namespace ashlar::trace {
 
@@ -12,10 +13,7 @@ std::string_view trace_header::get(std::string_view name) const {
 }
 
 std::uint64_t trace_header::number(std::string_view name, std::uint64_t otherwise) const {
-  const std::string_view text = get(name);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? value : otherwise;
+  return files::number_in(get(name)).value_or(otherwise);
 }
 
 std::uint64_t trace_header::ticks_per_second() const {

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "tools/files/text.hpp"
 #include "tools/trace/profile_fields.hpp"
 #include "tools/trace/symbols.hpp"
 
@@ -37,14 +38,6 @@ enum location_field : unsigned {
   location_address,
   location_line
 };
-
-std::string bytes_of_digits(std::string_view digits) {
-  const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
-    bytes += static_cast<char>(value(digits[i]) << 4 | value(digits[i + 1]));
-  return bytes;
-}
 
 class profile_namer {
  public:
@@ -107,8 +100,9 @@ class profile_namer {
     for (const mapped_file& m : mappings_) {
       const std::string path = text(m.file);
       if (how_.may_read && !how_.may_read(path)) continue;
+      const std::string id = text(m.build_id);
       all.push_back({m.begin, m.end, m.begin - address_at_offset(path, m.offset), path,
-                     bytes_of_digits(text(m.build_id)), m.offset});
+                     files::bytes_of_hexadecimal(id).value_or(id), m.offset});
     }
     return all;
   }

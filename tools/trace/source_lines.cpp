@@ -16,6 +16,7 @@
 #include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 
+#include "tools/files/text.hpp"
 #include "tools/trace/symbols.hpp"
 
 namespace ashlar::trace {
@@ -30,10 +31,7 @@ bool is_file(const std::string& path) {
 /// Where the system keeps what was taken from a file of this build id.
 std::string debug_file_of(const std::string& build_id) {
   if (build_id.size() < 2) return {};
-  std::string path = "/usr/lib/debug/.build-id/";
-  for (std::size_t i = 0; i < build_id.size(); ++i)
-    path += fmt::format("{}{:02x}", i == 1 ? "/" : "", static_cast<unsigned char>(build_id[i]));
-  return path + ".debug";
+  return "/usr/lib/debug/.build-id/" + files::hexadecimal(build_id).insert(2, "/") + ".debug";
 }
 
 }  // namespace
@@ -393,7 +391,7 @@ class source_lines::module {
       state_ = file_state::same;
     else
       lines_.reset();
-    }
+  }
 
   std::string file_;
   std::uint64_t lowest_;

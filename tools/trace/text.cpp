@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/files/text.hpp"
 #include "tools/trace/error.hpp"
 
 namespace ashlar::trace {
@@ -47,13 +48,8 @@ std::optional<event_kind> kind_of(std::string_view name) {
 }
 
 std::optional<std::uint64_t> number_in(std::string_view text) {
-  const bool hexadecimal = text.starts_with("0x");
-  if (hexadecimal) text.remove_prefix(2);
-  std::uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, hexadecimal ? 16 : 10);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  const bool is_hexadecimal = text.starts_with("0x");
+  return files::number_in(text.substr(is_hexadecimal ? 2 : 0), is_hexadecimal ? 16 : 10);
 }
 
 void put_number(std::string& line, std::uint64_t number, int base = 10) {
@@ -99,12 +95,7 @@ std::string line_of(const module_definition& module) {
     put_field(line, "", number, 16);
   line += ' ';
   line += escape(module.path);
-  if (!module.build_id.empty()) line += ' ';
-  constexpr std::string_view digits = "0123456789abcdef";
-  for (const char c : module.build_id) {
-    line += digits[static_cast<unsigned char>(c) >> 4];
-    line += digits[static_cast<unsigned char>(c) & 15];
-  }
+  if (!module.build_id.empty()) line += ' ' + files::hexadecimal(module.build_id);
   return line + '\n';
 }
 
@@ -150,12 +141,8 @@ std::string line_of(const exit_look& look) {
 }
 
 std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (!line.empty()) {
-    const std::size_t end = std::min(line.find(' '), line.size());
-    if (end != 0) words.push_back(line.substr(0, end));
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
+  std::vector<std::string_view> words = files::parts_of(line, ' ');
+  std::erase(words, std::string_view());
   return words;
 }
 
@@ -245,16 +232,9 @@ class text_reader {
     return found;
   }
   std::string build_id(std::string_view word) const {
-    std::string bytes;
-    for (; !word.empty(); word.remove_prefix(std::min<std::size_t>(2, word.size()))) {
-      unsigned byte = 0;
-      const std::string_view pair = word.substr(0, 2);
-      const auto [end, error] = std::from_chars(pair.data(), pair.data() + pair.size(), byte, 16);
-      if (pair.size() < 2 || error != std::errc{} || end != pair.data() + 2)
-        fail("a build id is pairs of hexadecimal digits");
-      bytes += static_cast<char>(byte);
-    }
-    return bytes;
+    const std::optional<std::string> bytes = files::bytes_of_hexadecimal(word);
+    if (!bytes) fail("a build id is pairs of hexadecimal digits");
+    return *bytes;
   }
   module_definition module(const std::vector<std::string_view>& words) const {
     if (words.size() != 5 && words.size() != 6)
@@ -360,17 +340,10 @@ std::string_view name_of(event_kind kind) {
 }
 
 std::string escape(std::string_view text) {
-  static constexpr std::string_view digits = "0123456789abcdef";
   if (text.empty()) return "\\e";  // a word there has to be
   std::string escaped;
-  for (const char c : text) {
-    if (is_plain(c)) {
-      escaped += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      escaped += {'\\', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
+  for (const char c : text)
+    escaped += is_plain(c) ? std::string(1, c) : '\\' + files::hexadecimal({&c, 1});
   return escaped;
 }
 
@@ -384,12 +357,9 @@ bool unescape(std::string_view escaped, std::string& text) {
       text += escaped[i];
       continue;
     }
-    unsigned byte = 0;
-    const char* const begin = escaped.data() + i + 1;
-    if (escaped.size() - i < 3) return false;
-    const auto [end, error] = std::from_chars(begin, begin + 2, byte, 16);
-    if (error != std::errc{} || end != begin + 2) return false;
-    text += static_cast<char>(byte);
+    const std::optional<std::string> byte = files::bytes_of_hexadecimal(escaped.substr(i + 1, 2));
+    if (!byte || byte->empty()) return false;
+    text += *byte;
     i += 2;
   }
   return true;

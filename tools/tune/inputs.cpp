@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "tools/files/text.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/source.hpp"
 
@@ -34,9 +35,7 @@ class sha256 {
     unsigned char sum[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
     require(EVP_DigestFinal_ex(state_.get(), sum, &size) == 1);
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", sum[i]);
-    return text;
+    return files::hexadecimal({reinterpret_cast<const char*>(sum), size});
   }
 
  private:

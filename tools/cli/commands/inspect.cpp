@@ -17,6 +17,7 @@
 #include "tools/cli/image_report.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/files/json.hpp"
+#include "tools/files/text.hpp"
 #include "tools/image/core_file.hpp"
 #include "tools/image/stopped_process.hpp"
 #include "tools/inspect/address_answer.hpp"
@@ -151,7 +152,7 @@ int inspect_command(const look_options& options) {
 }  // namespace
 
 pid_t process_number_of(const std::string& word) {
-  const auto pid = parse_count(word);
+  const auto pid = files::number_in(word);
   if (!pid || *pid == 0 || *pid > INT32_MAX)
     throw command_error(
         status_usage,

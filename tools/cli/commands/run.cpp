@@ -26,6 +26,7 @@
 #include "tools/files/json.hpp"
 #include "tools/files/process_status.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/files/text.hpp"
 #include "tools/measure/allocator_list.hpp"
 #include "tools/measure/child_process.hpp"
 #include "tools/measure/program_file.hpp"
@@ -75,7 +76,7 @@ pool_statistics read_statistics(const fs::path& path, const std::string& program
   const std::string origin = fmt::format("what process {} wrote at its {}", process,
                                          is_of_exit ? "exit" : "end by a signal");
   if (is_of_exit) return parse_pool_statistics(bytes, origin);
-  const auto number = static_cast<pid_t>(parse_count(process).value_or(0));
+  const auto number = static_cast<pid_t>(files::number_in(process).value_or(0));
   return pool_statistics_of(bytes, number, program, origin);
 }
 
@@ -116,7 +117,7 @@ class thread_watch {
  public:
   // Returns: how long to wait until the next look.
   std::chrono::nanoseconds look(pid_t pid) {
-    most_ = std::max(most_, parse_count(files::status_of(pid, "Threads")).value_or(0));
+    most_ = std::max(most_, files::number_in(files::status_of(pid, "Threads")).value_or(0));
     return std::chrono::milliseconds(look_ms);
   }
   [[nodiscard]] std::uint64_t most() const { return most_; }

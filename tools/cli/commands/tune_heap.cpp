@@ -14,6 +14,7 @@
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/files/text.hpp"
 #include "tools/tune/heap_tuning.hpp"
 
 namespace ashlar::cli {
@@ -24,7 +25,7 @@ constexpr std::size_t most_classes = ashlar::class_count - 1;
 tune::heap_class_request heap_request_of(const tune_options& options, const heap_options& heap) {
   tune::heap_class_request request;
   if (options.classes != "auto") {
-    const std::optional<std::uint64_t> number = parse_count(options.classes);
+    const std::optional<std::uint64_t> number = files::number_in(options.classes);
     const std::size_t least = tune::least_heap_classes();
     if (!number || *number < least || *number > most_classes)
       throw command_error(status_usage,

@@ -18,6 +18,7 @@
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/files/text.hpp"
 #include "tools/tune/pool_files.hpp"
 #include "tools/tune/tuning.hpp"
 #include "tools/tune/workload.hpp"
@@ -28,7 +29,7 @@ namespace {
 tune::tuning_request request_of(const tune_options& options, const pool_options& pools) {
   tune::tuning_request request;
   if (options.classes != "auto") {
-    request.classes = parse_count(options.classes);
+    request.classes = files::number_in(options.classes);
     if (!request.classes) {
       throw command_error(status_usage,
                           fmt::format("--classes {}: neither a number nor auto", options.classes));
