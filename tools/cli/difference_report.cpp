@@ -91,8 +91,8 @@ std::string render_sites(const difference_report& report, std::size_t rows, bool
     text += render_site(site, report.by, is_full);
   }
   if (changed > shown)
-    text += fmt::format("  {} more call site{} changed (--rows {} lists them)\n",
-                        format_count(changed - shown), changed - shown == 1 ? "" : "s", changed);
+    text += fmt::format("  {} changed (--rows {} lists them)\n",
+                        counted(changed - shown, "more call site"), changed);
   const std::size_t all = report.found.sites.size() + report.found.equal_sites;
   if (all > changed)
     text += fmt::format("  {} call site{} as much as before\n", format_count(all - changed),
@@ -191,8 +191,7 @@ nlohmann::json large_sites_json(const sites::difference& found) {
   }
   if (summed == 0) return list;
   list.push_back(site_json(rest, {}));
-  list.back()["site"]["name"] = fmt::format("(smaller changes of {} call site{})",
-                                            format_count(summed), summed == 1 ? "" : "s");
+  list.back()["site"]["name"] = "(smaller changes of " + counted(summed, "call site") + ")";
   return list;
 }
 

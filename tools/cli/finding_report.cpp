@@ -17,6 +17,7 @@
 #include "tools/findings/call_owner.hpp"
 #include "tools/findings/page_use.hpp"
 #include "tools/findings/remedies.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -26,10 +27,6 @@ using findings::finding_kind;
 
 constexpr std::size_t callers_shown = 3;
 constexpr std::size_t findings_on_first_screen = 3;
-
-double ratio(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 // A call as a line of text: without the types of templates and arguments, which JSON has.
 std::string text_of(const trace::named_call& call) { return printable(call.brief_text()); }
@@ -55,7 +52,7 @@ std::string evidence_of(const finding& f) {
                             counted(f.allocations, "block")));
     case finding_kind::growth:
       return fmt::format("{} took the place of a smaller one. {} grew, in {:.1f} steps{}.", part,
-                         counted(f.chains, "block"), ratio(f.fitting, f.chains),
+                         counted(f.chains, "block"), measure::ratio_to(f.fitting, f.chains),
                          f.chains == 1 ? "" : " each on average");
     case finding_kind::short_lived:
       return fmt::format(

@@ -17,6 +17,7 @@
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/findings/call_owner.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -28,9 +29,7 @@ using inspect::told_block;
 
 std::string hexadecimal(std::uint64_t address) { return fmt::format("{:#x}", address); }
 std::string share_of(std::uint64_t bytes, std::uint64_t all) {
-  return all == 0 ? ""
-                  : fmt::format("{:.1f} %",
-                                100.0 * static_cast<double>(bytes) / static_cast<double>(all));
+  return all == 0 ? "" : fmt::format("{:.1f} %", 100 * measure::ratio_to(bytes, all));
 }
 
 struct totals {

@@ -9,6 +9,7 @@
 
 #include "tools/cli/call_sites.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -58,8 +59,8 @@ std::string peak_of(const report::memory_rows& all) {
 bool is_notable(std::uint64_t bytes, std::uint64_t of) { return bytes >= of / 100; }
 
 std::string share_line(std::uint64_t bytes, std::uint64_t of, std::string_view what) {
-  const double share = of == 0 ? 0 : 100 * static_cast<double>(bytes) / static_cast<double>(of);
-  return shortened(fmt::format("  {:>9} {:5.1f} %  {}", format_bytes(bytes), share, what),
+  const double share = measure::ratio_to(bytes, of);
+  return shortened(fmt::format("  {:>9} {:5.1f} %  {}", format_bytes(bytes), 100 * share, what),
                    screen_columns) +
          "\n";
 }

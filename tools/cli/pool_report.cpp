@@ -108,8 +108,7 @@ pool_statistics pool_statistics_of(const std::string& bytes, pid_t pid, const st
 namespace {
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
-  return fmt::format(
-      "{:.1f} %", 100 * measure::ratio_to(static_cast<double>(part), static_cast<double>(whole)));
+  return fmt::format("{:.1f} %", 100 * measure::ratio_to(part, whole));
 }
 
 std::vector<column> columns_for(report_detail detail) {
@@ -179,10 +178,9 @@ std::string render_totals(const pool_statistics& statistics, report_detail detai
       "  {:<10} {} in blocks ({} of it slack, {}), {} committed\n", is_over ? "at exit" : "now",
       format_bytes(total.bytes_in_use), format_bytes(total.slack_bytes),
       percent(total.slack_bytes, total.bytes_in_use), format_bytes(total.committed_bytes));
-  text += fmt::format(
-      "  beside     {} of tables and caches, {} given back to the system, {} thread{}\n",
-      format_bytes(total.metadata_bytes), format_bytes(total.given_back_bytes), total.threads,
-      total.threads == 1 ? "" : "s");
+  text += fmt::format("  beside     {} of tables and caches, {} given back to the system, {}\n",
+                      format_bytes(total.metadata_bytes), format_bytes(total.given_back_bytes),
+                      counted(total.threads, "thread"));
   for (const auto& [name, heap] : statistics.heaps)
     text += fmt::format("  heap       {}{}: {} in blocks, {} committed, budget {}\n",
                         printable(name), heap.heaps == 1 ? "" : fmt::format(" x {}", heap.heaps),
@@ -218,8 +216,7 @@ std::string render_pool_report(const pool_statistics& statistics, report_detail 
 
   table pools(columns_for(detail));
   const auto add_row = [&](const class_figures& figures, const std::string& name) {
-    const double share = measure::ratio_to(static_cast<double>(figures.peak_bytes),
-                                           static_cast<double>(all_peak_bytes));
+    const double share = measure::ratio_to(figures.peak_bytes, all_peak_bytes);
     std::vector<std::string> cells = cells_of(figures, detail, name);
     cells.push_back(format_bytes(figures.peak_bytes));
     cells.push_back(fmt::format("{:>6} {}", percent(figures.peak_bytes, all_peak_bytes),

@@ -163,8 +163,7 @@ std::string render_rows(const std::vector<process_row>& rows, std::size_t silent
   std::string text = all.render();
   if (rows.empty())
     text = "no process of yours has a control socket: start one with ASHLAR_CONTROL=1\n";
-  if (silent != 0)
-    text += fmt::format("{} process{} gave no answer\n", silent, silent == 1 ? "" : "es");
+  if (silent != 0) text += counted(silent, "process", "es") + " gave no answer\n";
   std::istringstream all_lines(text);
   std::string shown;
   std::size_t count = 0;

@@ -84,8 +84,7 @@ std::string render_sizes(const profiling::profile& runs, std::size_t rows, glyph
   if (sizes.size() > rows) sizes.resize(rows);
   table listed({{"size up to"}, {"births"}, {"peak"}, {"peak bytes"}, {"share", align::left}});
   for (const step_figures& of : sizes) {
-    const double part =
-        measure::ratio_to(static_cast<double>(peak_bytes(of)), static_cast<double>(all));
+    const double part = measure::ratio_to(peak_bytes(of), all);
     listed.add_row({format_count(of.size), format_count(of.births), format_count(of.peak),
                     format_bytes(peak_bytes(of)), format_share(part, set)});
   }
@@ -112,8 +111,7 @@ std::string render_lifetimes(const profiling::profile& runs, glyphs set) {
   for (const bin& each : bins) {
     std::uint64_t blocks = 0;
     for (; digits <= each.digits; ++digits) blocks += counts[digits];
-    const double part =
-        measure::ratio_to(static_cast<double>(blocks), static_cast<double>(runs.deaths()));
+    const double part = measure::ratio_to(blocks, runs.deaths());
     lives.add_row({each.name, format_count(blocks), format_share(part, set)});
   }
   return lives.render(2);

@@ -48,7 +48,7 @@ double millions_each_second(const replay_outcome& outcome) {
 double slack_percent_at_peak(const slack_summary& slack) {
   return 100 * measure::ratio_to(static_cast<double>(slack.usable_bytes_at_peak) -
                                      static_cast<double>(slack.peak_requested_bytes),
-                                 static_cast<double>(slack.peak_requested_bytes));
+                                 slack.peak_requested_bytes);
 }
 
 std::string render_figures(const replay_report& report, glyphs set) {
@@ -114,7 +114,7 @@ std::string render_classes(const replay_outcome& o) {
          format_count(c.births), format_count(c.failures),
          fmt::format("{:.1f}", 100 * measure::ratio_to(static_cast<double>(block_bytes) -
                                                            static_cast<double>(c.requested_bytes),
-                                                       static_cast<double>(c.requested_bytes)))});
+                                                       c.requested_bytes))});
   }
   std::uint64_t of_classes = 0;
   for (const replay::class_result& c : o.classes) of_classes += c.failures;
@@ -247,9 +247,9 @@ json outcome_json(const replay_outcome& o) {
 std::string render_replay(const replay_report& report, glyphs set) {
   const replay::script_summary& script = fullest_script(report.outcomes);
   std::string text =
-      fmt::format("{}: {} births, {} deaths; {} thread{}, at most {} at once\n{}{}\n", report.trace,
-                  format_count(script.births), format_count(script.deaths), script.header.threads,
-                  script.header.threads == 1 ? "" : "s", script.header.most_threads_at_once,
+      fmt::format("{}: {} births, {} deaths; {}, at most {} at once\n{}{}\n", report.trace,
+                  format_count(script.births), format_count(script.deaths),
+                  counted(script.header.threads, "thread"), script.header.most_threads_at_once,
                   render_skipped(script), render_left_out(report.outcomes));
   text += render_figures(report, set) + "\n" + render_latencies(report);
   for (const replay_outcome& o : report.outcomes)

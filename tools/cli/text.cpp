@@ -45,8 +45,8 @@ std::string format_count(std::uint64_t count) {
   return digits;
 }
 
-std::string counted(std::uint64_t count, std::string_view word) {
-  return fmt::format("{} {}{}", format_count(count), word, count == 1 ? "" : "s");
+std::string counted(std::uint64_t count, std::string_view word, std::string_view ending) {
+  return fmt::format("{} {}{}", format_count(count), word, count == 1 ? "" : ending);
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {

@@ -24,7 +24,7 @@ std::string format_bytes(std::uint64_t bytes);
 // "12,345,678".
 std::string format_count(std::uint64_t count);
 // "1 block", "12,345 blocks".
-std::string counted(std::uint64_t count, std::string_view word);
+std::string counted(std::uint64_t count, std::string_view word, std::string_view ending = "s");
 // Returns: the bytes that "4096", "64KiB", "64 kb" or "64k" are (powers of 1024, up to E); nothing for any other text.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 // Seconds with the digits that a stopwatch deserves: "0.0123", "1.234", "123.4".

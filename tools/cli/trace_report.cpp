@@ -51,10 +51,6 @@ std::uint64_t all_events(const trace::trace_summary& s) {
   return sum;
 }
 
-double share(std::uint64_t part, std::uint64_t whole) {
-  return measure::ratio_to(static_cast<double>(part), static_cast<double>(whole));
-}
-
 using sized = std::pair<std::uint64_t, trace::size_figures>;
 std::uint64_t peak_bytes(const sized& s) { return s.first * s.second.peak; }
 
@@ -77,7 +73,7 @@ std::string render_sizes(const trace_report& report, std::size_t rows, glyphs se
     const std::uint64_t bytes = size * figures.peak;
     sizes.add_row({format_count(size), format_count(figures.births), format_count(figures.peak),
                    format_count(figures.live), format_bytes(bytes),
-                   format_share(share(bytes, all), set)});
+                   format_share(measure::ratio_to(bytes, all), set)});
   }
   return sizes.render(2);
 }
@@ -93,10 +89,11 @@ std::string render_over_time(const trace_report& report, glyphs set) {
       most.bytes = std::max(most.bytes, all[j].bytes);
       most.blocks = std::max(most.blocks, all[j].blocks);
     }
-    moments.add_row({format_seconds(seconds_of(
-                         report, most.end - std::min(most.end, report.summary.first_time))),
-                     format_count(most.blocks), format_bytes(most.bytes),
-                     format_bar(share(most.bytes, report.summary.peak_bytes), bar_columns, set)});
+    moments.add_row(
+        {format_seconds(
+             seconds_of(report, most.end - std::min(most.end, report.summary.first_time))),
+         format_count(most.blocks), format_bytes(most.bytes),
+         format_bar(measure::ratio_to(most.bytes, report.summary.peak_bytes), bar_columns, set)});
   }
   return moments.render(2);
 }
@@ -108,7 +105,7 @@ std::string render_lifetimes(const trace_report& report, glyphs set) {
   static_assert(names.size() == std::tuple_size_v<std::remove_cvref_t<decltype(counts)>>);
   table lives({{"lived", align::left}, {"blocks"}, {"share", align::left}});
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const double part = share(counts[i], report.summary.deaths);
+    const double part = measure::ratio_to(counts[i], report.summary.deaths);
     lives.add_row({names[i], format_count(counts[i]), format_share(part, set)});
   }
   return lives.render(2);
@@ -205,11 +202,11 @@ std::string render_totals(const trace_report& report) {
       "temporaries",
       fmt::format("{} of {} blocks were freed by the next call of their thread ({:.1f} %)",
                   format_count(s.temporaries), format_count(s.births),
-                  100 * share(s.temporaries, s.births)));
+                  100 * measure::ratio_to(s.temporaries, s.births)));
   text += labelled_line(
       "threads", fmt::format("{}; {} of {} deaths by another thread than the birth's ({:.1f} %)",
                              s.threads, format_count(s.cross_thread_deaths), format_count(s.deaths),
-                             100 * share(s.cross_thread_deaths, s.deaths)));
+                             100 * measure::ratio_to(s.cross_thread_deaths, s.deaths)));
   if (report.header.get(trace::header_name::attached) == "1")
     text += labelled_line(
         "attached", "the process ran before; blocks that it had then are not among these figures");

@@ -20,8 +20,6 @@ spread spread_of(std::vector<double> samples) {
   return result;
 }
 
-double ratio_to(double value, double base) { return base > 0 ? value / base : 0; }
-
 std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& generator) {
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});

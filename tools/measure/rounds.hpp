@@ -18,7 +18,10 @@ struct spread {
 spread spread_of(std::vector<double> samples);
 
 // Returns: value / base, or 0 where base is 0 (a clock too coarse for what ran).
-double ratio_to(double value, double base);
+template <class Value, class Base>
+double ratio_to(Value value, Base base) {
+  return base > 0 ? static_cast<double>(value) / static_cast<double>(base) : 0;
+}
 
 // The order of one round: 0 .. count-1 shuffled. The same generator state gives the same order with
 // every standard library.

@@ -91,9 +91,10 @@ std::string output_of(const std::string& lines, const fault_options& options) {
 
 void tell_what_is_missing(const named_faults& named) {
   if (!named.has_frames || named.has_lines) return;
-  fmt::print(stderr,
-             "ashlar: no frame has a line: the files have no debug information (compile with -g, or "
-             "install the -dbgsym package)\n");
+  fmt::print(
+      stderr,
+      "ashlar: no frame has a line: the files have no debug information (compile with -g, or "
+      "install the -dbgsym package)\n");
 }
 
 // Effects: runs the program with full checks; tells its faults on standard error. Returns: how it
@@ -124,9 +125,9 @@ command_end check_program(const fault_options& options) {
     all.has_frames = all.has_frames || named.has_frames;
     all.has_lines = all.has_lines || named.has_lines;
     all.json += named.json;
-    all.text += fmt::format("{}ashlar: {} fault{} in {}process {}\n", named.text, named.faults,
-                            named.faults == 1 ? "" : "s", process == own ? "" : "another process, ",
-                            process);
+    all.text +=
+        fmt::format("{}ashlar: {} in {}process {}\n", named.text, counted(named.faults, "fault"),
+                    process == own ? "" : "another process, ", process);
   }
   std::fputs(all.text.c_str(), stderr);
   tell_what_is_missing(all);

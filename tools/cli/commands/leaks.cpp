@@ -305,8 +305,8 @@ command_end leaks_of_program(const leak_options& options) {
   std::fputs(found.text.c_str(), stderr);
   tell_missing_names(found.lost, found.without_lines);
   if (found.not_listed != 0)
-    fmt::print(stderr, "ashlar: of {} more process{} nothing is listed (--children lists them)\n",
-               found.not_listed, found.not_listed == 1 ? "" : "es");
+    fmt::print(stderr, "ashlar: of {} nothing is listed (--children lists them)\n",
+               counted(found.not_listed, "more process", "es"));
   if (WIFSIGNALED(status))
     fmt::print(stderr, "ashlar: the program did not end by itself ({}): it held this then\n",
                measure::describe_wait_status(status));

@@ -250,8 +250,8 @@ std::string tell_folder(const std::string& folder, const recording_index& index)
   }
   if (traces == 0) return {};
   const recorded_process* const most = &index.processes[places_by_memory(index).front()];
-  fmt::print(stderr, "ashlar: {}: {} events of {} process{}{}; most by {}, process {}\n", folder,
-             format_count(events), traces, traces == 1 ? "" : "es",
+  fmt::print(stderr, "ashlar: {}: {} events of {}{}; most by {}, process {}\n", folder,
+             format_count(events), counted(traces, "process", "es"),
              index.memory.resident_bytes == 0
                  ? ""
                  : fmt::format(", together {} in memory at most",

@@ -179,9 +179,8 @@ std::string report_text(const run_options& options, const measure::child_outcome
   std::string text = fmt::format("\nashlar: {}\n", shell_quoted(options.command));
   text += fmt::format("  {}; {}\n", measure::describe_wait_status(outcome.wait_status),
                       render_process_figures(outcome));
-  text += fmt::format("  at most {} thread{} at one time, sampled every {} ms\n",
-                      format_count(threads.most()), threads.most() == 1 ? "" : "s",
-                      thread_watch::look_ms);
+  text += fmt::format("  at most {} at one time, sampled every {} ms\n",
+                      counted(threads.most(), "thread"), thread_watch::look_ms);
   if (collected.is_of_signal) text += "  the pools are those of the moment when the signal came\n";
   if (collected.own) {
     text += '\n';
@@ -194,9 +193,9 @@ std::string report_text(const run_options& options, const measure::child_outcome
     for (const pool_statistics& other : collected.others) peaks += other.total.peak_bytes_in_use;
     const pool_statistics& largest = collected.others.front();
     text += fmt::format(
-        "  others     {} other process{} that it started ran on ashlar too; their peaks sum to {}\n"
+        "  others     {} that it started ran on ashlar too; their peaks sum to {}\n"
         "             (the largest: {}, process {}, {})\n",
-        collected.others.size(), collected.others.size() == 1 ? "" : "es", format_bytes(peaks),
+        counted(collected.others.size(), "other process", "es"), format_bytes(peaks),
         largest.command, largest.pid, format_bytes(largest.total.peak_bytes_in_use));
     if (!collected.own) {
       text += fmt::format("\n  the pools of {}, process {}:\n\n", largest.command, largest.pid);

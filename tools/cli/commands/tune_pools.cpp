@@ -136,9 +136,8 @@ std::string render(const tune::certified_tuning& result) {
         tune::knee_percent, render_curve(result.made));
   }
   text += render_classes(result);
-  text += fmt::format("\n  {} bytes in {} class{}, margin {} %\n", format_count(result.made.bytes),
-                      result.made.classes.size(), result.made.classes.size() == 1 ? "" : "es",
-                      result.margin_percent);
+  text += fmt::format("\n  {} bytes in {}, margin {} %\n", format_count(result.made.bytes),
+                      counted(result.made.classes.size(), "class", "es"), result.margin_percent);
   if (result.read_as.sizes == tune::resolution::profile) {
     text +=
         "  sizes as profiles tell them apart: less than 8 bytes more up to 512, at most 1/16 more "

@@ -43,9 +43,9 @@ void write(files::replaced_files& files, const profiling::profile& made,
            const std::string& output) {
   const std::string bytes = profiling::encode(made);
   files.commit({bytes});
-  fmt::print(stderr, "ashlar: {}: {} run{}, {} births of {} sizes, in {}\n", output,
-             format_count(made.runs), made.runs == 1 ? "" : "s", format_count(made.births()),
-             made.pools.size(), format_bytes(bytes.size()));
+  fmt::print(stderr, "ashlar: {}: {}, {} births of {} sizes, in {}\n", output,
+             counted(made.runs, "run"), format_count(made.births()), made.pools.size(),
+             format_bytes(bytes.size()));
   if (made.left_out > 0) {
     fmt::print(stderr, "ashlar: {} requests are too large for a pool and are left out\n",
                format_count(made.left_out));
