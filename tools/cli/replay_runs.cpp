@@ -89,17 +89,9 @@ std::vector<replay_target> find_replay_targets(const std::vector<std::string>& n
 }
 
 std::string find_replay_worker(bool for_pools) {
-  const fs::path name = for_pools ? "ashlar-replay-pool-worker" : "ashlar-replay-worker";
-  const fs::path folder = fs::path(measure::own_executable()).parent_path();
-  const fs::path built = folder / name;
-  const fs::path placed = folder / ASHLAR_CLI_LIBEXECDIR_FROM_BINDIR / "ashlar" / name;
-  for (const fs::path& place : {built, placed}) {
-    std::error_code ignored;
-    if (fs::is_regular_file(place, ignored)) return place.string();
-  }
-  throw command_error(status_usage, fmt::format("cannot find {}; looked for\n  {}\n  {}",
-                                                name.string(), built.lexically_normal().string(),
-                                                placed.lexically_normal().string()));
+  return measure::find_beside_command(
+      for_pools ? "ashlar-replay-pool-worker" : "ashlar-replay-worker",
+      {".", ASHLAR_CLI_LIBEXECDIR_FROM_BINDIR "/ashlar"}, {});
 }
 
 namespace {

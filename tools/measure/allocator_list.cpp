@@ -1,7 +1,6 @@
 // tools/measure/allocator_list.cpp. Layer: measure.
 #include "tools/measure/allocator_list.hpp"
 
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -60,6 +59,18 @@ std::string own_executable() {
   return error ? std::string{} : path.string();
 }
 
+std::string find_beside_command(const std::string& name,
+                                std::initializer_list<std::string_view> folders,
+                                const std::string& remedy) {
+  std::string message = fmt::format("cannot find {}; looked for", name);
+  for (const std::string_view folder : folders) {
+    const fs::path place = fs::path(own_executable()).parent_path() / folder / name;
+    if (is_file(place)) return fs::canonical(place).string();
+    message += fmt::format("\n  {}", place.lexically_normal().string());
+  }
+  throw files::command_error(files::status_usage, message + remedy);
+}
+
 namespace {
 
 std::string find_own_library(const std::string& name, const char* variable) {
@@ -73,17 +84,9 @@ std::string find_own_library(const std::string& name, const char* variable) {
     }
     return fs::canonical(chosen).string();
   }
-  const fs::path folder = fs::path(own_executable()).parent_path();
-  const std::array places{folder / "../ashlar" / name,
-                          folder / ASHLAR_CLI_LIBDIR_FROM_BINDIR / name};
-  for (const fs::path& place : places) {
-    if (is_file(place)) return fs::canonical(place).string();
-  }
-  std::string message = fmt::format("cannot find {}; looked for", name);
-  for (const fs::path& place : places)
-    message += fmt::format("\n  {}", place.lexically_normal().string());
-  message += fmt::format("\nBuild it (make build), or set {} to its path.", variable);
-  throw files::command_error(files::status_usage, message);
+  return find_beside_command(
+      name, {"../ashlar", ASHLAR_CLI_LIBDIR_FROM_BINDIR},
+      fmt::format("\nBuild it (make build), or set {} to its path.", variable));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // measure.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +63,11 @@ child_outcome run_preloaded(const std::string& library, const std::string& progr
 
 // This executable's path.
 std::string own_executable();
+// Returns: the path of a file that is built with this executable or installed with it. `folders`: from that of the
+// executable. Throws: command_error, with the places and the remedy.
+std::string find_beside_command(const std::string& name,
+                                std::initializer_list<std::string_view> folders,
+                                const std::string& remedy);
 
 // The other drop-in allocators that `ashlar compare` and
 // `ashlar replay` look for.
