@@ -3,13 +3,15 @@
 
 #include <array>
 #include <charconv>
-#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <ashlar/core/utf8.hpp>
 
+#include "tools/files/process_status.hpp"
 #include "tools/files/text.hpp"
 
 namespace ashlar::agent {
@@ -18,17 +20,9 @@ namespace {
 // Of each file no more is read: a process may have an environment of megabytes.
 constexpr std::size_t file_bytes_max = std::size_t{128} * 1024;
 
-std::string contents(pid_t pid, const char* name) {
-  std::ifstream file(fmt::format("/proc/{}/{}", pid, name), std::ios::binary);
-  std::string text(file_bytes_max, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
-}
-
 std::string cgroup_of(pid_t pid) {
   std::string found;
-  const std::string groups = contents(pid, "cgroup");
+  const std::string groups = files::process_file(pid, "cgroup", file_bytes_max);
   for (std::string_view line : files::parts_of(groups, '\n')) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string_view::npos || second == std::string_view::npos) continue;
@@ -99,11 +93,11 @@ std::string host_name() {
 
 process_facts facts_of(pid_t pid) {
   process_facts facts;
-  std::string comm = contents(pid, "comm");
+  std::string comm = files::process_file(pid, "comm", file_bytes_max);
   if (comm.ends_with('\n')) comm.pop_back();
   const std::string cgroup = cgroup_of(pid);
   std::string service, version;
-  const std::string environment = contents(pid, "environ");
+  const std::string environment = files::process_file(pid, "environ", file_bytes_max);
   for (std::string_view line : files::parts_of(environment, '\0')) {
     constexpr std::string_view attributes = "OTEL_RESOURCE_ATTRIBUTES=",
                                name = "OTEL_SERVICE_NAME=";
@@ -118,19 +112,11 @@ process_facts facts_of(pid_t pid) {
   facts.service = label_value(service.empty() ? comm : service);
   facts.version = label_value(version);
   facts.cgroup = label_value(cgroup);
-  // Behind the name, which may have blanks and brackets: state, then numbers, as proc(5) counts.
-  const std::string stat = contents(pid, "stat");
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return facts;
-  unsigned field = 2;
-  for (std::string_view part : files::parts_of(std::string_view(stat).substr(name_end + 1), ' ')) {
-    std::uint64_t* const into = field == 10   ? &facts.minor_faults
-                                : field == 12 ? &facts.major_faults
-                                : field == 22 ? &facts.started
-                                              : nullptr;
-    if (into != nullptr) std::from_chars(part.data(), part.data() + part.size(), *into);
-    ++field;
-  }
+  const std::vector<std::string> fields = files::fields_of_stat(pid);
+  constexpr std::size_t first = 3;  // as proc(5) counts
+  for (const auto& [field, into] :
+       {std::pair{10u, &facts.minor_faults}, {12u, &facts.major_faults}, {22u, &facts.started}})
+    if (field - first < fields.size()) *into = files::number_in(fields[field - first]).value_or(0);
   return facts;
 }
 

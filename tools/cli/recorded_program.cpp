@@ -17,6 +17,7 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
+#include "tools/files/process_status.hpp"
 #include "tools/image/stopped_process.hpp"
 #include "tools/inspect/heap_reader.hpp"
 #include "tools/inspect/survey.hpp"
@@ -250,11 +251,7 @@ namespace {
 // Returns: where ashlar's heap has its own data in a process that runs on it. It has addresses of
 // blocks that are free, or were.
 std::vector<trace::address_range> data_of_heap(pid_t pid) {
-  const auto mappings = trace::mappings_of(pid).value_or(std::vector<trace::process_mapping>());
-  const bool is_on_ashlar = std::ranges::any_of(mappings, [](const trace::process_mapping& m) {
-    return m.path.find("/libashlar-malloc") != std::string::npos;
-  });
-  if (!is_on_ashlar) return {};
+  if (!files::has_drop_in(pid)) return {};
   try {
     return inspect::read_heaps(image::copy_process(pid).image).own;
   } catch (const std::exception&) {

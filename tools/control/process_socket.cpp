@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -72,14 +71,6 @@ pid_t process_named(std::string_view name) {
   if (!name.ends_with(end)) return 0;
   name.remove_suffix(end.size());
   return std::max(0, files::number_in<pid_t>(name).value_or(0));
-}
-
-// Whether the drop-in library is mapped in the process, as far as the system tells.
-bool has_drop_in(pid_t pid) {
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(maps, line);)
-    if (line.find("/libashlar-malloc") != std::string::npos) return true;
-  return false;
 }
 
 }  // namespace
@@ -163,7 +154,7 @@ process_socket socket_of(pid_t pid) {
       const std::string path = path_in(folder, pid);
       if (::access(path.c_str(), F_OK) == 0) return {pid, path};
     }
-  if (has_drop_in(pid))
+  if (files::has_drop_in(pid))
     fail(
         fmt::format("process {} has no control socket: start it with ASHLAR_CONTROL=1, or name the "
                     "socket's path where ASHLAR_CONTROL or the program names one",

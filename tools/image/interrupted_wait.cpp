@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 #include <elf.h>
@@ -71,14 +70,9 @@ double last_run_ms(const std::string& thread) {
 
 /// Returns: the processor on which the thread ran last; negative: unknown.
 int processor_of(pid_t thread) {
-  std::ifstream file(fmt::format("/proc/{}/stat", thread));
-  std::string text;
-  std::getline(file, text);
-  std::istringstream words(text.substr(std::min(text.size(), text.rfind(')') + 1)));
-  constexpr int behind_name = 37;
-  for (int i = 1; words >> text; ++i)
-    if (i == behind_name) return std::atoi(text.c_str());
-  return -1;
+  const std::vector<std::string> fields = files::fields_of_stat(thread);
+  constexpr std::size_t processor = 39 - 3;  // as proc(5) counts
+  return fields.size() > processor ? std::atoi(fields[processor].c_str()) : -1;
 }
 
 /// Returns: for how long the thread has not run; none: unknown. The clocks of processors differ, so

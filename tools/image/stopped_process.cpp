@@ -10,7 +10,6 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -179,10 +178,7 @@ void add_auxiliary(pid_t pid, memory_image& image) {
     if (value.a_type == AT_ENTRY) image.entry = value.a_un.a_val;
     if (value.a_type == AT_RANDOM) image.first_stack = value.a_un.a_val;
   }
-  std::ifstream words(place(pid, "cmdline"), std::ios::binary);
-  std::stringstream text;
-  text << words.rdbuf();
-  image.command = text.str();
+  image.command = files::process_file(pid, "cmdline");
   std::ranges::replace(image.command, '\0', ' ');
   while (image.command.ends_with(' ')) image.command.pop_back();
 }

@@ -7,46 +7,12 @@
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include "tools/files/process_status.hpp"
 #include "tools/trace/memory_map.hpp"
 
 namespace ashlar::trace {
-namespace {
-
-/// A file of /proc.
-class process_file {
- public:
-  process_file(std::uint32_t pid, std::string_view name)
-      : file_(::open(fmt::format("/proc/{}/{}", pid, name).c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~process_file() {
-    if (file_ >= 0) ::close(file_);
-  }
-  process_file(const process_file&) = delete;
-  process_file& operator=(const process_file&) = delete;
-
-  /// Effects: calls `use(bytes, count)` until the end.
-  template <class Use>
-  void read(Use use) const {
-    char bytes[16 << 10];
-    if (file_ < 0) return;
-    for (ssize_t got = 0; (got = ::read(file_, bytes, sizeof bytes)) > 0;)
-      use(bytes, static_cast<std::size_t>(got));
-  }
-  [[nodiscard]] std::string text() const {
-    std::string all;
-    read([&](const char* bytes, std::size_t count) { all.append(bytes, count); });
-    return all;
-  }
-
- private:
-  int file_;
-};
-
-}  // namespace
-
 memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t peak) {
   memory_look look{time, map.resident(), peak};
   // What is small is added up, of each kind: names take room. What has a place needs it more.
@@ -93,7 +59,7 @@ void tree_looks::look(const std::vector<std::uint32_t>& pids, std::uint64_t resi
   looks_.take(resident, [&] {
     memory_together now{time, 0, 0, 0};
     for (const std::uint32_t pid : pids) {
-      const std::string text = process_file(pid, "smaps_rollup").text();
+      const std::string text = files::process_file(static_cast<pid_t>(pid), "smaps_rollup");
       now.processes += text.empty() ? 0 : 1;  // one may just have ended
       now.resident += kib_behind(text, "\nRss:") << 10;
       now.proportional += kib_behind(text, "\nPss:") << 10;
@@ -113,19 +79,19 @@ void memory_looks::add_sample(std::uint64_t time, std::uint64_t resident, std::u
 
 bool memory_looks::look_at_mappings(std::uint32_t pid, std::uint64_t time) {
   const auto map = std::make_unique<memory_map>();
-  process_file(pid, "smaps").read([&](const char* bytes, std::size_t count) {
-    map->add(bytes, count);
-  });
+  files::read_process_file(static_cast<pid_t>(pid), "smaps",
+                           [&](const char* bytes, std::size_t count) { map->add(bytes, count); });
   // Without the recorder's memory, it is another process: the number is one of another namespace.
   if (!map->has_spool()) return false;
-  add(look_of(*map, time, kib_behind(process_file(pid, "status").text(), "VmHWM:") << 10));
+  add(look_of(*map, time,
+              kib_behind(files::process_file(static_cast<pid_t>(pid), "status"), "VmHWM:") << 10));
   return true;
 }
 
 std::uint64_t memory_looks::look(std::uint32_t pid, std::uint64_t time,
                                  std::atomic<std::uint64_t>& seen) {
   if (tries_ == tries_max) return 0;
-  const std::string text = process_file(pid, "statm").text();
+  const std::string text = files::process_file(static_cast<pid_t>(pid), "statm");
   const std::uint64_t resident =
       number_at(std::string_view(text).substr(std::min(text.find(' '), text.size()))) *
       static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
