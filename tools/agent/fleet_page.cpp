@@ -9,13 +9,15 @@
 
 #include <fmt/format.h>
 
-#include "tools/agent/read_profile.hpp"
 #include "tools/files/json.hpp"
 #include "tools/trace/call_names.hpp"
 #include "tools/trace/profile_fields.hpp"
+#include "tools/trace/read_profile.hpp"
 
 namespace ashlar::agent {
 namespace {
+
+using trace::read_profile;
 
 constexpr std::size_t rows_max = 200;
 constexpr std::size_t frames_shown = 24;
@@ -86,7 +88,7 @@ std::string targets_json(const fleet_look& now, const std::string& address) {
 }
 
 std::string sites_json(std::string_view profile, std::size_t rows) try {
-  read_profile p = read(profile);
+  read_profile p = trace::parts_of_profile(profile);
   std::ranges::sort(p.stacks, [&](const auto& a, const auto& b) {
     return p.value(a, "inuse_space") > p.value(b, "inuse_space");
   });

@@ -15,11 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "tools/agent/read_profile.hpp"
 #include "tools/trace/profile_fields.hpp"
+#include "tools/trace/read_profile.hpp"
 
 namespace ashlar::agent {
 namespace {
+
+using trace::read_profile;
 
 // Returns: the bytes of the message that fill(writer) writes.
 template <class Fill>
@@ -171,7 +173,7 @@ class request_writer {
 }  // namespace
 
 std::string otlp_request(std::string_view profile, const process_figures& of, time_span when) {
-  const read_profile from = read(profile);
+  const read_profile from = trace::parts_of_profile(profile);
   request_writer parts(from);
   const std::string scope = message([&](trace::fields_out& to) {
     to.message(1, [&](auto& name) {

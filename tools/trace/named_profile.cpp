@@ -8,6 +8,7 @@
 
 #include "tools/files/text.hpp"
 #include "tools/trace/profile_fields.hpp"
+#include "tools/trace/read_profile.hpp"
 #include "tools/trace/symbols.hpp"
 
 namespace ashlar::trace {
@@ -15,7 +16,6 @@ namespace {
 
 /// Fields of the messages of profile.proto that are read here.
 enum profile_field : unsigned {
-  of_sample_type = 1,
   of_mapping = 3,
   of_location,
   of_function,
@@ -45,8 +45,8 @@ class profile_namer {
 
   /// Throws: damaged_profile.
   named_profile name() {
-    read();
-    if (!has_values_ || texts_.empty() || !texts_[0].empty()) throw damaged_profile();
+    if (from_.types.empty() || from_.texts.empty() || !from_.texts[0].empty())
+      throw damaged_profile();
     names_.emplace(modules(), std::span<const name_definition>(), how_.known);
     for_each_field(bytes_, [&](const field& f) { write(f); });
     for (const auto& [key, added] : functions_)
@@ -59,9 +59,9 @@ class profile_namer {
     for (const std::string& comment : how_.comments) out_.number(of_comment, text_of(comment));
     for (const std::string& text : new_texts_) out_.text(of_text, text);
     // Of a number that is there twice the last one counts.
-    const auto first = std::ranges::find(texts_, how_.shown_first);
-    if (!how_.shown_first.empty() && first != texts_.end())
-      out_.number(of_shown_first, static_cast<std::uint64_t>(first - texts_.begin()));
+    const auto first = std::ranges::find(from_.texts, how_.shown_first);
+    if (!how_.shown_first.empty() && first != from_.texts.end())
+      out_.number(of_shown_first, static_cast<std::uint64_t>(first - from_.texts.begin()));
     result_.lost = names_->lost();
     for (const auto& [path, has_lines] : has_lines_)
       if (!has_lines) result_.without_lines.push_back(path);
@@ -69,40 +69,22 @@ class profile_namer {
   }
 
  private:
-  struct mapped_file {
-    std::uint64_t id = 0, begin = 0, end = 0, offset = 0, file = 0, build_id = 0;
-  };
   struct new_function {
     std::uint64_t id = 0, name = 0, file = 0;
   };
 
-  void read() {
-    for_each_field(bytes_, [&](const field& f) {
-      if (f.number == of_sample_type) has_values_ = true;
-      if (f.number == of_text) texts_.push_back(f.bytes);
-      if (f.number == of_function)
-        for_each_field(f.bytes, [&](const field& part) {
-          if (part.number == 1) last_function_ = std::max(last_function_, part.value);
-        });
-      if (f.number == of_mapping) {
-        mapped_file& m = mappings_.emplace_back();
-        read_numbers(f.bytes, {&m.id, &m.begin, &m.end, &m.offset, &m.file, &m.build_id});
-      }
-    });
-    next_text_ = texts_.size();
-  }
   [[nodiscard]] std::string text(std::uint64_t index) const {
-    if (index >= texts_.size()) throw damaged_profile();
-    return std::string(texts_[static_cast<std::size_t>(index)]);
+    if (index >= from_.texts.size()) throw damaged_profile();
+    return std::string(from_.text(index));
   }
   [[nodiscard]] std::vector<module_definition> modules() const {
     std::vector<module_definition> all;
-    for (const mapped_file& m : mappings_) {
+    for (const auto& [id, m] : from_.mappings) {
       const std::string path = text(m.file);
       if (how_.may_read && !how_.may_read(path)) continue;
-      const std::string id = text(m.build_id);
+      const std::string build = text(m.build_id);
       all.push_back({m.begin, m.end, m.begin - address_at_offset(path, m.offset), path,
-                     files::bytes_of_hexadecimal(id).value_or(id), m.offset});
+                     files::bytes_of_hexadecimal(build).value_or(build), m.offset});
     }
     return all;
   }
@@ -170,15 +152,13 @@ class profile_namer {
 
   std::string_view bytes_;
   const naming& how_;
-  bool has_values_ = false;
-  std::vector<std::string_view> texts_;
-  std::vector<mapped_file> mappings_;
-  std::uint64_t last_function_ = 0;
+  read_profile from_ = parts_of_profile(bytes_);
+  std::uint64_t last_function_ = from_.functions.empty() ? 0 : from_.functions.rbegin()->first;
   std::optional<call_names> names_;
   std::map<std::pair<std::string, std::string>, new_function> functions_;
   std::map<std::string, std::uint64_t> text_places_;
   std::vector<std::string> new_texts_;  // behind those that were there
-  std::uint64_t next_text_ = 0;
+  std::uint64_t next_text_ = from_.texts.size();
   std::map<std::string, bool> has_lines_;  // by file
   named_profile result_;
   string_out sink_{result_.bytes};

@@ -1,5 +1,5 @@
-// tools/agent/read_profile.hpp: a profile of pprof's format as its parts, for whatever writes it in
-// another form. Layer: agent.
+// tools/trace/read_profile.hpp: a profile of pprof's format as its parts, for whatever writes it in
+// another form, or with more in it. Layer: trace.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ashlar::agent {
+namespace ashlar::trace {
 
 // Numbers of texts are places in `texts`. All others are as the profile says: any may be wrong.
 struct read_profile {
@@ -50,7 +50,7 @@ struct read_profile {
   [[nodiscard]] std::uint64_t value(const call_stack& of, std::string_view type_name) const;
 };
 
-// Returns: the parts, whose texts are in `bytes`. Throws: trace::damaged_profile.
-[[nodiscard]] read_profile read(std::string_view bytes);
+// Returns: the parts, whose texts are in `bytes`. Throws: damaged_profile.
+[[nodiscard]] read_profile parts_of_profile(std::string_view bytes);
 
-}  // namespace ashlar::agent
+}  // namespace ashlar::trace

@@ -1,22 +1,18 @@
-// tools/agent/read_profile.cpp. Layer: agent.
-#include "tools/agent/read_profile.hpp"
+// tools/trace/read_profile.cpp. Layer: trace.
+#include "tools/trace/read_profile.hpp"
 
 #include <algorithm>
 
 #include "tools/trace/profile_fields.hpp"
 
-namespace ashlar::agent {
+namespace ashlar::trace {
 namespace {
-
-using trace::field;
-using trace::for_each_field;
-using trace::read_numbers;
 
 read_profile::call_stack stack_in(std::string_view message) {
   read_profile::call_stack stack;
   for_each_field(message, [&](const field& f) {
-    if (f.number == 1) stack.locations = trace::numbers_of(f);
-    if (f.number == 2) stack.values = trace::numbers_of(f);
+    if (f.number == 1) stack.locations = numbers_of(f);
+    if (f.number == 2) stack.values = numbers_of(f);
     if (f.number == 3) read_numbers(f.bytes, {nullptr, &stack.tag});  // its one label
   });
   return stack;
@@ -30,7 +26,7 @@ std::uint64_t read_profile::value(const call_stack& of, std::string_view type_na
   return 0;
 }
 
-read_profile read(std::string_view bytes) {
+read_profile parts_of_profile(std::string_view bytes) {
   read_profile p;
   for_each_field(bytes, [&](const field& f) {
     std::uint64_t id = 0;
@@ -67,4 +63,4 @@ read_profile read(std::string_view bytes) {
   return p;
 }
 
-}  // namespace ashlar::agent
+}  // namespace ashlar::trace
