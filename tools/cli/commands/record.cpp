@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 #include <sys/wait.h>
 
+#include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
