@@ -116,9 +116,9 @@ class hit_path {
     void**& top = top_of(tops, c);
     void** const slot = top - 1;
     void* const block = *slot;
-    if (block == nullptr || !tops.sign.wake(mark_beside(slot), block)) [[unlikely]]
+    const auto leave = [&]() ASHLAR_HOT_LAMBDA { step_to(top, slot); };
+    if (block == nullptr || !tops.sign.wake(mark_beside(slot), block, leave)) [[unlikely]]
       return nullptr;
-    step_to(top, slot);
     return block;
   }
   /// Effects: puts `block`, which `page` holds, on its stack; nothing if the stack is full, or

@@ -31,6 +31,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -89,13 +90,19 @@ class block_sign {
   /// Effects: from now on that is the secret. Any thread may call it.
   void use(std::uint64_t secret) noexcept { __atomic_store_n(&secret_, secret, __ATOMIC_RELAXED); }
 
-  /// Effects: `block`, which rests, is in use. Returns: false, and it rests, if it lacks its key.
-  [[nodiscard]] ASHLAR_HOT bool wake(void* const& beside, void* block) const noexcept {
+  /// Effects: leave() takes `block`, which rests, off its stack, then it is in use. Returns: false,
+  /// with nothing done, if it lacks its key. A signal handler that forks between the two leaves its
+  /// child a block that is on no stack; the other way round it would be on one without its key.
+  template <class Leave>
+  [[nodiscard]] ASHLAR_HOT bool wake(void* const& beside, void* block, Leave leave) const noexcept {
     if (const std::uint64_t secret = this->secret(); secret == 0) {
+      leave();
       *static_cast<block_mark*>(beside) = mark_of(block);
     } else {
       if (!has_key(secret, block)) [[unlikely]]
         return false;
+      leave();
+      std::atomic_signal_fence(std::memory_order_seq_cst);
       set_first_word(block, 0);
     }
     return true;

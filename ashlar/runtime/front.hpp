@@ -74,8 +74,8 @@ extern constinit std::atomic<front> the_front;
 void give(void* block, const char* call, front by) noexcept;
 [[nodiscard]] void* resize(void* block, std::size_t size, const char* call, front by) noexcept;
 /// As reallocate of a block of `have` bytes, by allocating and freeing anew.
-[[nodiscard]] void* reallocate_by_calls(void* block, std::size_t have, std::size_t size,
-                                        const char* call) noexcept;
+[[nodiscard]] void* moved_by_calls(void* block, std::size_t have, std::size_t size,
+                                   const char* call) noexcept;
 
 /// Effects: the library's own threads start, if they may, and the callback of the memory limit runs
 /// if that was crossed. Called by allocations that missed, before a lock is taken.

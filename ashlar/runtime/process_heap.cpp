@@ -46,8 +46,7 @@ void* resized(void* block, std::size_t size) noexcept {
 
 }  // namespace
 
-void* reallocate_by_calls(void* block, std::size_t have, std::size_t size,
-                          const char* call) noexcept {
+void* moved_by_calls(void* block, std::size_t have, std::size_t size, const char* call) noexcept {
   return detail::reallocate_by_copy(
       block, have, size, [&] { return allocate(size, call); },
       [&](void* old) { deallocate(old, call); });
@@ -108,7 +107,7 @@ ASHLAR_MISS void* resize_inside(void* block, std::size_t size, const char* call,
   if (by == front::hardened) return resized(hardened_reallocate(block, size, call), size);
   if (by == front::reserved) {
     const std::size_t have = reserve.usable_size(block, call);
-    return have != 0 ? reallocate_by_calls(block, have, size, call) : detail::no_block();
+    return have != 0 ? moved_by_calls(block, have, size, call) : detail::no_block();
   }
   std::size_t have = 0;
   {
@@ -122,7 +121,7 @@ ASHLAR_MISS void* resize_inside(void* block, std::size_t size, const char* call,
     }
     have = watched_calls().usable_size(block, call, false);
   }
-  return have != detail::full_check::none ? reallocate_by_calls(block, have, size, call)
+  return have != detail::full_check::none ? moved_by_calls(block, have, size, call)
                                           : detail::no_block();
 }
 

@@ -216,7 +216,7 @@ void* reallocate_sampling(void* block, std::size_t size, const char* call) noexc
       (ends_gap || (is_sampled && (size <= small_size_max || the_watch.is_guarded(block) ||
                                    usable_size(block, call) <= small_size_max)))) {
     const std::size_t have = usable_size(block, call);
-    return have != 0 ? reallocate_by_calls(block, have, size, call) : detail::no_block();
+    return have != 0 ? moved_by_calls(block, have, size, call) : detail::no_block();
   }
   detail::block_sample* sample = nullptr;
   if (const look at; is_sampled) sample = samples.take(block);

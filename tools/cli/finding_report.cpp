@@ -205,7 +205,7 @@ std::string render_first_findings(const findings::findings_of_run& found,
   std::size_t shown = 0;
   for (std::size_t i = 0; i < all && shown < std::min(rows, findings_on_first_screen); ++i) {
     const finding& f = found.list[i];
-    if (saves_no_memory(f) && times && milliseconds_saved(f, *times) < 1) continue;
+    if (saves_no_memory(f) && f.allocations_saved < found.totals.births / 20) continue;
     ++shown;
     const std::string what =
         fmt::format("     {}: {}", printable(place_of(site_at(f.calls[f.owner]))),
