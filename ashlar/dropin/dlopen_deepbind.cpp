@@ -6,8 +6,10 @@
 // A module that is opened with that flag looks names up in itself and its own libraries first. So
 // its malloc and free are the C library's, while the program's are ours, and a block that crosses
 // ends the process. docs/decisions/0002 tells what else was thought of.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include <dlfcn.h>
 
@@ -58,7 +60,7 @@ extern "C" ASHLAR_EXPORT void* dlopen(const char* file, int mode) ASHLAR_C_FUNCT
   ASHLAR_TAIL_CALL return next(file, mode);
 }
 
-#if defined(__x86_64__) && defined(__GLIBC__)
+#if defined(__x86_64__) && defined(__LP64__) && defined(__GLIBC__)
 namespace {
 
 using dlsym_function = void*(void*, const char*)ASHLAR_C_FUNCTION;
@@ -100,10 +102,46 @@ class known_code {
   std::atomic<std::uintptr_t> begin_{0}, bytes_{0};
 };
 
+/// What the C library and this one have. Other names of the C library lead to what they are: who
+/// wraps them calls them.
+bool is_of_malloc(std::string_view name) noexcept {
+  static constexpr std::string_view names[] = {"malloc",
+                                               "free",
+                                               "calloc",
+                                               "realloc",
+                                               "reallocarray",
+                                               "posix_memalign",
+                                               "aligned_alloc",
+                                               "memalign",
+                                               "valloc",
+                                               "pvalloc",
+                                               "cfree",
+                                               "malloc_usable_size",
+                                               "malloc_trim",
+                                               "malloc_info",
+                                               "malloc_stats",
+                                               "mallinfo",
+                                               "mallinfo2",
+                                               "mallopt",
+                                               "malloc_get_state",
+                                               "malloc_set_state",
+                                               "__libc_malloc",
+                                               "__libc_free",
+                                               "__libc_calloc",
+                                               "__libc_realloc",
+                                               "__libc_valloc",
+                                               "__libc_memalign",
+                                               "__libc_pvalloc",
+                                               "__libc_mallinfo",
+                                               "__libc_mallopt"};
+  return std::ranges::find(names, name) != std::ranges::end(names);
+}
+
 /// Not among what every process runs. Returns: what `library` has under the name; but where that is
 /// the C library's and the process has ours instead, ours, or the program's jump to it.
 [[gnu::noinline]] void* find_in(void* library, const char* name, dlsym_function* next) noexcept {
   static constinit known_code c_library, own;
+  if (name == nullptr || !is_of_malloc(name)) return next(library, name);
   void* const found = next(library, name);
   // Where there is none, dlerror says so: another look-up would take that back.
   if (found == nullptr ||
@@ -119,9 +157,9 @@ class known_code {
 
 }  // namespace
 
-/// A name that is looked up in the C library itself, or in a library that has it, as those do that
-/// call C from another language, must not lead to a second malloc. What depends on the caller is a
-/// jump, as above.
+/// One of malloc's names that is looked up in the C library itself, or in a library that has it, as
+/// those do that call C from another language, must not lead to a second malloc. What depends on
+/// the caller is a jump, as above.
 extern "C" ASHLAR_EXPORT void* dlsym(void* library, const char* name) ASHLAR_C_FUNCTION {
   dlsym_function* const next = next_dlsym();
   if (next == nullptr) [[unlikely]]

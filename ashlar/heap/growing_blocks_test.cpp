@@ -53,6 +53,26 @@ TEST(GrowingBlocks, MovesAreAsFewAsDoublings) {
   }
 }
 
+TEST(GrowingBlocks, AMoveThatIsRefusedSortsNoMoreBackThanItsBudget) {
+  const auto h = make_heap();
+  test_heap::cache* const own = h->attach();
+  std::vector<void*> blocks(20'000);
+  for (void*& block : blocks) block = allocate(*h, *own, 64);
+  char* const large = make(*h, 700 * kibibyte);
+  for (void* block : blocks) deallocate(*h, *own, block);
+  h->flush(*own);
+  const auto slabs_now = [&] {
+    return stats_of(*h, own).classes[test_heap::classes::class_for(64, 1) - 1].slabs;
+  };
+  const std::uint64_t slabs = slabs_now();
+  h->seal(true);
+  EXPECT_EQ(h->move_large(large, 4 * mebibyte), nullptr);
+  EXPECT_GT(slabs_now(), slabs / 2);
+  h->seal(false);
+  h->trim();
+  EXPECT_EQ(slabs_now(), 0u) << "all can be sorted back";
+}
+
 // Where pages are remapped, nothing is there twice: a block may come to take all of a budget.
 TEST(GrowingBlocks, ABlockGrowsToTheWholeBudget) {
   const auto h = make_heap();

@@ -122,9 +122,12 @@ class shared_heap {
         return pages_.address_of(*to);
       }
     }
-    run* const to = by_growth_at_last(
-        no_cache{}, no_cache{}, pages, left,
-        [&](growth g, std::size_t) { return pages_.large().make_to_grow(pages, g); });
+    // The law's first two steps: where they get nothing, the caller allocates and copies.
+    run* to = pages_.large().make_to_grow(pages, growth::refused);
+    if (to == nullptr) {
+      reclaimer_.before_growth(no_cache{}, pages, left);
+      to = pages_.large().make_to_grow(pages, growth::allowed);
+    }
     if (to == nullptr) return nullptr;
     held_.note_large(0, pages);
     void* const moved = pages_.address_of(*to);

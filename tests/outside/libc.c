@@ -138,6 +138,13 @@ PROGRAM(functions_by_a_handle) {
   with_functions_of(program);
   with_functions_of(RTLD_DEFAULT);
   with_functions_of(RTLD_NEXT);
+  // All other names lead to the C library itself: who wraps such a function calls it so.
+  const char* const names[] = {"prctl", "syscall", "dlopen", "dlsym", "puts"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    Dl_info where;
+    CHECK(dladdr(function_of(dlopen("libc.so.6", RTLD_LAZY), names[i]), &where) != 0);
+    CHECK(strstr(where.dli_fname, "libc.so") != NULL);
+  }
 }
 
 // the_environment_ends_first: The program has an environment of its own in a block, as those do that write their title over the first one. It frees the block, and others use it, before the process ends.

@@ -56,7 +56,7 @@ std::string peak_of(const report::memory_rows& all) {
 
 }  // namespace
 
-bool is_notable(std::uint64_t bytes, std::uint64_t of) { return bytes >= of / 100; }
+bool is_notable(std::uint64_t bytes, std::uint64_t of) { return bytes != 0 && bytes >= of / 100; }
 
 std::string share_line(std::uint64_t bytes, std::uint64_t of, std::string_view what) {
   const double share = measure::ratio_to(bytes, of);

@@ -305,7 +305,7 @@ std::string render_answer(const trace_report& report) {
   text += fmt::format("\n  largest at the peak of {}, by {}\n", format_bytes(s.peak_bytes),
                       is_of_pools(report) ? "pool" : "line");
   for (std::size_t i = 0; i < std::min(largest_shown, report.lines.size()); ++i)
-    if (i == 0 || is_notable(report.lines[i].figures.at_peak_bytes, s.peak_bytes))
+    if (is_notable(report.lines[i].figures.at_peak_bytes, s.peak_bytes))
       text += share_line(report.lines[i].figures.at_peak_bytes, s.peak_bytes,
                          printable(place_of(report.lines[i].site)));
   return text + lost_line(report);

@@ -85,7 +85,10 @@ std::string_view name_of(memory_kind kind) {
 constexpr std::string_view and_others = " and others";
 
 // Returns: without what a place without a name works for: "program+0x1234" of "program+0x1234 for f".
-std::string_view first_of_name(std::string_view name) { return name.substr(0, name.find(" for ")); }
+std::string_view first_of_name(std::string_view name) {
+  const std::string_view place = name.substr(0, name.find(" for "));
+  return place.find("+0x") != place.npos ? place : name;
+}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "tools/shim/stacks.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <sys/mman.h>
 #include <unwind.h>
@@ -57,7 +58,9 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {
 }  // namespace
 
 void stack_table::reset() {
-  if (last_number_ != 0) ::madvise(entries_, sizeof entries_, MADV_DONTNEED);
+  // Locked pages stay, and so do parts of pages that are longer.
+  if (last_number_ != 0 && ::madvise(entries_, sizeof entries_, MADV_DONTNEED) != 0)
+    std::memset(static_cast<void*>(entries_), 0, sizeof entries_);
   last_number_ = 0;
 }
 
