@@ -29,14 +29,6 @@ struct alignas(64) cache_tops {
   void** top[class_count];
 };
 
-/// Stacks without room, of who has no cache: every call misses.
-inline constexpr void* no_room[2] = {};
-[[nodiscard]] constexpr cache_tops tops_without_room() noexcept {
-  cache_tops t{};
-  for (void**& top : t.top) top = const_cast<void**>(no_room) + 1;
-  return t;
-}
-
 inline constexpr std::size_t slots_total = 32 * 1024;  ///< of a cache (thread_cache.hpp)
 
 /// So many slots behind a slot stands the address of its block's mark. A processor compares the low

@@ -18,6 +18,14 @@ namespace ashlar::detail {
 
 inline constexpr std::size_t size_end = small_size_max + 1;  ///< the least size without a class
 
+/// Stacks without room, of who has no cache: every call misses.
+inline constexpr void* no_room[2] = {};
+[[nodiscard]] constexpr cache_tops tops_without_room() noexcept {
+  cache_tops t{};
+  for (void**& top : t.top) top = const_cast<void**>(no_room) + 1;
+  return t;
+}
+
 /// As `hit_path`, with more calls.
 template <class Classes>
 class interface_hits : public hit_path<Classes> {
