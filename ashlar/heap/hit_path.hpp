@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>

@@ -31,7 +31,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -102,7 +101,7 @@ class block_sign {
       if (!has_key(secret, block)) [[unlikely]]
         return false;
       leave();
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+      __asm__ volatile("" : : : "memory");  // a compiler keeps the order
       set_first_word(block, 0);
     }
     return true;
