@@ -104,7 +104,7 @@ TEST_F(LockOrderDeathTest, AHeapLooksAtTheOrder) {
                "lock central while holding pages");
   EXPECT_DEATH(holding_pages([] { static_cast<void>(heap.attach()); }),
                "lock caches while holding pages");
-  EXPECT_DEATH(holding_pages([] { heap.trim(); }), "lock slabs while holding pages");
+  EXPECT_DEATH(holding_pages([] { heap.trim(); }), "lock scan while holding pages");
   heap.deallocate_uncached(block, "free");
 }
 
