@@ -100,7 +100,7 @@ std::string memory_line(const trace::resident_memory& memory, const trace::trace
   report::memory_rows all = report::memory_rows_of(memory, of);
   if (all.peak == 0) return fmt::format("{}\n", not_recorded);
   std::string text = peak_of(all);
-  std::ranges::stable_sort(all.rows, std::greater(), &report::memory_row::bytes);
+  std::ranges::sort(all.rows, std::greater(), &report::memory_row::bytes);
   for (std::size_t i = 0; i < std::min(parts_shown, all.rows.size()); ++i)
     if (is_notable(all.rows[i].bytes, all.peak))
       text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", format_bytes(all.rows[i].bytes),

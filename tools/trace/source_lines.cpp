@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 
@@ -317,8 +319,8 @@ class source_lines::debug_information {
       const int reach = binding == STB_GLOBAL ? 2 : binding == STB_WEAK ? 1 : 0;
       symbols_.push_back({begin, begin + s.st_size, 0, reach, name});
     }
-    std::ranges::stable_sort(symbols_, [](const symbol& a, const symbol& b) {
-      return std::tie(a.begin, a.reach, b.end) < std::tie(b.begin, b.reach, a.end);
+    std::ranges::sort(symbols_, std::less(), [](const symbol& each) {
+      return std::tuple(each.begin, each.reach, ~each.end, std::string_view(each.name));
     });
     std::uint64_t farthest = 0;
     for (symbol& each : symbols_) each.farthest = farthest = std::max(farthest, each.end);
