@@ -8,7 +8,6 @@
 // ends the process. docs/decisions/0002 tells what else was thought of.
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <string_view>
 
 #include <dlfcn.h>
@@ -78,29 +77,9 @@ dlsym_function* next_dlsym() noexcept {
   return next;
 }
 
-/// The code of a library that stays loaded.
-class known_code {
- public:
-  /// Returns: whether `address` is in it. `example()` is an address that is.
-  template <class Example>
-  bool has(const void* address, Example example) noexcept {
-    std::uintptr_t begin = begin_.load(std::memory_order_acquire);
-    if (begin == 0) {
-      const auto keep = [](const os::code_segment& found, void* into) {
-        *static_cast<os::code_segment*>(into) = found;
-      };
-      os::code_segment code;
-      os::for_code_segment_at(example(), keep, &code);
-      bytes_.store(code.end - code.begin, std::memory_order_relaxed);
-      begin_.store(begin = code.begin, std::memory_order_release);
-    }
-    return reinterpret_cast<std::uintptr_t>(address) - begin <
-           bytes_.load(std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<std::uintptr_t> begin_{0}, bytes_{0};
-};
+bool are_in_one_module(const void* a, const void* b) noexcept {
+  return os::module_around(a).begin == os::module_around(b).begin;
+}
 
 /// What the C library and this one have. Other names of the C library lead to what they are: who
 /// wraps them calls them.
@@ -140,19 +119,15 @@ bool is_of_malloc(std::string_view name) noexcept {
 /// Not among what every process runs. Returns: what `library` has under the name; but where that is
 /// the C library's and the process has ours instead, ours, or the program's jump to it.
 [[gnu::noinline]] void* find_in(void* library, const char* name, dlsym_function* next) noexcept {
-  static constinit known_code c_library, own;
-  if (name == nullptr || !is_of_malloc(name)) return next(library, name);
   void* const found = next(library, name);
   // Where there is none, dlerror says so: another look-up would take that back.
-  if (found == nullptr ||
-      !c_library.has(found, [=] { return next(RTLD_NEXT, "__libc_start_main"); }))
+  if (found == nullptr || name == nullptr || !is_of_malloc(name) ||
+      !are_in_one_module(found, next(RTLD_NEXT, "__libc_start_main")))
     return found;
   void* const first = next(RTLD_DEFAULT, name);
   if (first == found || runtime::malloc_is_anothers) return found;
-  return own.has(first, [] { return reinterpret_cast<void*>(&next_dlsym); }) ||
-                 os::is_only_referred_to(first)
-             ? first
-             : found;
+  const void* const own = reinterpret_cast<const void*>(&next_dlsym);
+  return are_in_one_module(first, own) || os::is_only_referred_to(first) ? first : found;
 }
 
 }  // namespace
