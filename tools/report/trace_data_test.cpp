@@ -58,11 +58,14 @@ TEST(TraceData, ASmallTraceByHand) {
   EXPECT_TRUE(data["call_sites"].is_null());
 }
 
-// As `env` does, which executes another program.
-TEST(TraceData, TheProgramThatWasExecutedLastNamesThePage) {
+// As `env` does, which executes another program; what is executed last may need less.
+TEST(TraceData, TheProgramOfThePeakNamesThePage) {
   const std::string words("python3\0work.py\0", 16);
+  const std::string last("true\0", 5);
   const nlohmann::json data =
-      data_of({birth(1, 10, 0x1000, 100), other(trace::event_kind::image, 1, 20, 0, words)});
+      data_of({birth(1, 10, 0x1000, 100), other(trace::event_kind::image, 1, 20, 0, words),
+               birth(1, 30, 0x2000, 200), death(1, 40, 0x2000),
+               other(trace::event_kind::image, 1, 50, 0, last), birth(1, 60, 0x3000, 10)});
   EXPECT_EQ(data["trace"]["program"], "python3");
   EXPECT_EQ(data["trace"]["arguments"], (std::vector<std::string>{"python3", "work.py"}));
 }
