@@ -290,8 +290,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     const bool first_miss = !own.is_open(c);
     if (!prepare(own, c, left)) return allocate_uncached(c, left, &own);
     if (!first_miss) grow(own, c, detail::miss::empty);
-    const std::size_t room =
-        left.steps_left(step::block_taken, own.batch(c, detail::miss::empty));
+    const std::size_t room = left.steps_left(step::block_taken, own.batch(c, detail::miss::empty));
     void** const first = own.first(c);
     const batch_start start =
         first_miss && may_share_lines(c, &own) ? batch_start::free_word : batch_start::lowest_block;
