@@ -423,6 +423,16 @@ def bare_page_faults(b: browser.Browser, command: browser.Command) -> list[str]:
     return faults
 
 
+def comparison_page_faults(b: browser.Browser, command: browser.Command) -> list[str]:
+    """What ashlar compare has measured, on the same page: three charts and a table, and nothing of a trace."""
+    command("compare", "-n", "2", "--only", "system", "-o", "compared.html", "--label", "</script>", "--", "true")
+    b.open(command.folder / "compared.html", 1280)
+    shown = [b.evaluate(what) for what in ("document.title", "document.querySelectorAll('.chart').length",
+                                           "document.querySelectorAll('main section').length")]
+    (row,) = b.evaluate(TABLES)["The program's runs on each allocator"]
+    return [] if (shown, row[:2]) == (["ashlar compare: </script>", 3, 1], ["system", "2"]) else [f"compared: {shown}, {row}"]
+
+
 def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: list[int]) -> list[str]:
     faults = []
     b.problems.clear()
@@ -496,7 +506,7 @@ def look(b: browser.Browser, command: browser.Command, made: tuple[Path, dict], 
         return browser.missed_plants(b, page, PLANTS, lambda page: faults_of(b, page, data, command.folder, [400]))
     faults = bad_input_faults(command) + faults_of(b, page, data, command.folder, WIDTHS)
     b.problems.clear()
-    return faults + bare_page_faults(b, command) + b.problems
+    return faults + bare_page_faults(b, command) + comparison_page_faults(b, command) + b.problems
 
 
 if __name__ == "__main__":

@@ -209,12 +209,6 @@ TEST(Comparison, NumbersThatAreNoCountsAreErrors) {
   }
 }
 
-TEST(Comparison, CsvHasALineForEverySampleAndQuotesText) {
-  const std::string csv = comparison_csv(two_allocators());
-  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 7);
-  EXPECT_NE(csv.find("\"work, \"\"quoted\"\"\",other,/lib/other.so,0,"), std::string::npos) << csv;
-}
-
 // ---- program_file ------------------------------------------------------------------------------
 
 using StaticProgram = support::TestFolder;
