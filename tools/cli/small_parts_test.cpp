@@ -11,7 +11,7 @@
 #include "tools/cli/table.hpp"
 #include "tools/cli/trace_files.hpp"
 #include "tools/files/text.hpp"
-#include "tools/measure/comparison_test_samples.hpp"
+#include "tools/measure/comparison_samples_test.hpp"
 
 namespace ashlar::cli {
 namespace {

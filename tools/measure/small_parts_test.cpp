@@ -5,7 +5,7 @@
 #include <elf.h>
 
 #include "tools/files/error.hpp"
-#include "tools/measure/comparison_test_samples.hpp"
+#include "tools/measure/comparison_samples_test.hpp"
 #include "tools/measure/program_file.hpp"
 
 namespace ashlar::measure {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "tools/trace/error.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::trace {
 namespace {

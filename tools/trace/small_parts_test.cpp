@@ -12,7 +12,7 @@
 #include "tools/trace/named_profile.hpp"
 #include "tools/trace/serving_class.hpp"
 #include "tools/trace/symbols.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::trace {
 namespace {

@@ -1,4 +1,4 @@
-// tools/trace/spool_test_program.hpp: a program's side of a spool, one step after the other, for the tests of recorders. What
+// tools/trace/spool_program_test.hpp: a program's side of a spool, one step after the other, for the tests of recorders. What
 // libashlar-record.so does by itself.
 #pragma once
 
