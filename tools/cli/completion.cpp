@@ -66,7 +66,7 @@ function __ashlar_complete
     string join \n -- $said[2..-1]
     set -l option (string match -r -- '^--[^=]*=' "$current")
     test "$said[1]" = files
-    and string replace -r '^' "$option" (__fish_complete_path (string replace -- "$option" '' "$current"))
+    and string replace -r -- '^' "$option" (__fish_complete_path (string replace -- "$option" '' "$current"))
 end
 complete -c ashlar -f -a '(__ashlar_complete)'
 )";
