@@ -39,7 +39,7 @@ test: ## build and pass the tests: formatting, the library with gcc and with cla
 
 # Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it. The page of `ashlar
 # report` is looked at where a browser is; ASHLAR_SKIP_BROWSER=1 does not install one.
-premerge_packages = build test shells $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
+premerge_packages = build test fleet shells $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
 test-landing: ## what a merge passes besides: the command, other programs, bare metal, clang, clang-tidy (25 minutes)
 	@scripts/setup.sh $(premerge_packages)
 	@scripts/test.sh --premerge
@@ -124,12 +124,13 @@ $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_
 	@bench/peers/build_peers.sh
 
 CLASSIC_ARGS ?=
-bench-classic: ## the classic documents' own benchmarks, their ratios beside ours: build/results/bench-classic.md
-	@scripts/setup.sh build bench
+bench-classic: ## the classic documents' own benchmarks, their ratios beside ours: build/results/bench-classic.{csv,md,svg}
+	@scripts/setup.sh build bench chart
 	cmake --preset release
 	cmake --build --preset release --target classic_bench -j $(JOBS)
 	@mkdir -p build/results
-	@python3 bench/classic/run_classic.py --markdown build/results/bench-classic.md $(CLASSIC_ARGS)
+	@/usr/bin/python3 bench/classic/run_classic.py --csv build/results/bench-classic.csv \
+	  --markdown build/results/bench-classic.md --svg build/results/bench-classic.svg $(CLASSIC_ARGS)
 
 COVERAGE_ARGS ?=
 coverage: ## line and branch coverage of core, pool, arena, pages, heap against their bounds: build/coverage/index.html

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
 # Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart docs site
-# packages wheel coverage ports torture bare-metal browser shells recording uplot
+# packages wheel coverage ports torture bare-metal browser shells recording uplot fleet
 set -euo pipefail
 
 declare -A packages=(
@@ -25,6 +25,7 @@ declare -A packages=(
   [shells]="bash zsh fish man-db"  # what tries the completion of command lines, and looks at the manual pages
   [recording]="python3 g++ valgrind heaptrack"  # bench/recording
   [uplot]="npm openssl"  # for third_party/uplot/renew.sh only
+  [fleet]="python3-distributed"  # examples/fleet on Dask; setpriv is in util-linux, which every Debian has
 )
 
 missing=()
