@@ -28,6 +28,14 @@ class protobuf_writer {
     key(field, varint);
     variable(value);
   }
+  /// Effects: field `field` is a number that always takes eight bytes (fixed64).
+  void fixed_number(unsigned field, std::uint64_t value) {
+    key(field, eight_bytes);
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+      const auto byte = static_cast<unsigned char>(value >> shift);
+      out_->put(&byte, 1);
+    }
+  }
   void text(unsigned field, std::string_view bytes) {
     key(field, with_length);
     variable(bytes.size());
@@ -56,7 +64,7 @@ class protobuf_writer {
   }
 
  private:
-  enum kind : unsigned { varint = 0, with_length = 2 };
+  enum kind : unsigned { varint = 0, eight_bytes = 1, with_length = 2 };
 
   struct counter {
     std::size_t count = 0;

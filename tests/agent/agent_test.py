@@ -2,6 +2,7 @@
 """`ashlar agent` over services that do what this test says, and over processes that only claim to be some.
 
 Prometheus and promtool are asked where they are installed, and the profile is read by `go tool pprof` where that is.
+OTLP is read by PyPI's opentelemetry-proto 1.45.2 where that is: of another version the fields may be others.
 
 Run: agent_test.py COMMAND SERVICE DROP_IN LINKED
 """
@@ -28,7 +29,7 @@ import urllib.request
 sys.path += [os.path.join(os.path.dirname(__file__), "..", folder) for folder in ("support", "report")]
 import browser  # pylint: disable=wrong-import-position
 from metrics_text import parse_metrics  # pylint: disable=wrong-import-position
-from pprof import Profile  # pylint: disable=wrong-import-position
+from pprof import Profile, inside, variable  # pylint: disable=wrong-import-position
 from processes import CommandTest, read, run_together, wait_until, write  # pylint: disable=wrong-import-position
 
 COMMAND, SERVICE, DROP_IN, LINKED = sys.argv[1:5]
@@ -774,6 +775,74 @@ class Pushes(AgentTest):
         self.assertEqual(self.one("ashlar_agent_push_fails"), 0)
         self.assertEqual(self.lines_at_end(agent), [])
 
+    def test_push_as_otlp(self):
+        service = self.sampled_service()
+        to = self.collector()
+        self.pushing(f"otlp+{to.url}")
+        self.wait_for_metric("pushed_profiles_total", lambda pushed: pushed >= 1)
+        path, headers, body = to.got[0]
+        self.assertEqual(path, "/v1development/profiles")
+        self.assertEqual((headers["Content-Type"], headers["Content-Encoding"]), ("application/x-protobuf", "gzip"))
+        body = gzip.decompress(body)
+        # ResourceProfiles, ScopeProfiles, Profile, Sample, values: live bytes, and a thousandth of them, live blocks.
+        live = sum(variable(value)[0] for value in inside(body, 1, 2, 2, 2, 4))
+        self.assertAlmostEqual(live, 6_000_000, delta=700_000)
+        self.assertTrue(any(b"keep" in text for text in inside(body, 2, 5)))
+        try:
+            from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2
+        except ImportError:
+            self.skipTest("pip install opentelemetry-proto==1.45.2, which reads the rest")
+        form = profiles_service_pb2.ExportProfilesServiceRequest
+        request = form.FromString(body)
+        self.assertEqual(request.ByteSize(), len(body))
+        self.assertEqual(form.FromString(request.SerializeToString()), request)
+        self.check_otlp(request, service)
+
+    def check_otlp(self, request, service):
+        of, = request.resource_profiles
+        facts = {each.key: each.value for each in of.resource.attributes}
+        self.assertEqual(facts["service.name"].string_value, "shop (a)")
+        self.assertEqual(facts["service.version"].string_value, "1.2")
+        self.assertEqual(facts["process.pid"].int_value, service.pid)
+        self.assertEqual(of.scope_profiles[0].scope.name, "ashlar")
+        has = request.dictionary
+        text = has.string_table
+        self.assertEqual(text[0], "")
+        for table in (has.mapping_table, has.location_table, has.function_table, has.link_table, has.attribute_table,
+                      has.stack_table):
+            self.assertEqual(table[0].ByteSize(), 0)  # the first one stands for none
+        found = {}
+        for profile in of.scope_profiles[0].profiles:
+            kind = text[profile.sample_type.type_strindex], text[profile.sample_type.unit_strindex]
+            self.assertAlmostEqual(profile.time_unix_nano / 1e9, time.time(), delta=60)
+            self.assertEqual((profile.duration_nano, profile.period), (10**9, 1024))
+            self.assertEqual(text[profile.period_type.type_strindex], "space")
+            sums, frames = found.setdefault(kind, ({}, set()))
+            for sample in profile.samples:
+                tags = [has.attribute_table[at] for at in sample.attribute_indices]
+                self.assertLessEqual({text[tag.key_strindex] for tag in tags}, {"ashlar.tag"})
+                tag = tags[0].value.string_value if tags else ""
+                sums[tag] = sums.get(tag, 0) + sum(sample.values)
+                for place in has.stack_table[sample.stack_index].location_indices:
+                    location = has.location_table[place]
+                    frames.update(text[has.function_table[line.function_index].name_strindex] for line in location.lines)
+                    if location.mapping_index:
+                        self.check_otlp_mapping(has, has.mapping_table[location.mapping_index], location.address)
+        self.assertEqual(list(found), [("inuse_space", "bytes"), ("inuse_objects", "count")])
+        sums, frames = found["inuse_space", "bytes"]
+        self.assertAlmostEqual(sums['the "cache"'], 2_000_000, delta=400_000)
+        self.assertAlmostEqual(sum(sums.values()), 6_000_000, delta=700_000)
+        self.assertAlmostEqual(sum(found["inuse_objects", "count"][0].values()), 6000, delta=700)
+        self.assertTrue(any("keep" in name for name in frames), frames)
+
+    def check_otlp_mapping(self, has, mapping, address):
+        self.assertTrue(mapping.memory_start <= address < mapping.memory_limit)
+        self.assertTrue(has.string_table[mapping.filename_strindex].startswith(("/", "[")))
+        for at in mapping.attribute_indices:
+            one = has.attribute_table[at]
+            self.assertEqual(has.string_table[one.key_strindex], "process.executable.build_id.gnu")
+            self.assertRegex(one.value.string_value, "^[0-9a-f]{16,}$")
+
     def test_push_into_folder(self):
         service = self.sampled_service()
         folder = self.path("profiles")
@@ -867,6 +936,16 @@ class Pushes(AgentTest):
         self.assertIn("HTTP status 429", lines[1])
         self.assertRegex(lines[2], f"takes profiles again; {dropped:.0f} were dropped")
 
+    def test_push_that_a_collector_rejects(self):
+        self.sampled_service()
+        to = self.collector(answer=lambda handler: to.say(handler, 200, b"\x0a\x02\x08\x01"))  # partial success
+        agent = self.pushing(f"otlp+{to.url}")
+        self.wait_for_metric("dropped_profiles_total", lambda dropped: dropped >= 2)
+        self.assertEqual(self.one("ashlar_agent_pushed_profiles_total"), 0)
+        lines = self.lines_at_end(agent)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("refuses profiles, which are dropped: it rejected 1", lines[0])
+
     def test_push_whose_answer_goes_on(self):
         def goes_on(handler):
             handler.send_response(200)
@@ -926,14 +1005,13 @@ class BeginAndEnd(AgentTest):
 
     def test_wrong_places_to_push_to(self):
         for to, why in (("/nowhere", "it is no folder, and no URL"), (COMMAND, "it is no folder"),
-                        ("http://host", "it begins with neither"), ("pyroscope+ftp://host", "it begins with neither"),
-                        ("pyroscope://host", "it begins with neither"), ("pyroscope+http://", "a host, a port"),
-                        ("pyroscope+http://me:secret@host", "no name, password"),
-                        ("pyroscope+http://host?a=b", "or query"),
+                        ("http://host", "it begins with none of"), ("pyroscope+ftp://host", "it begins with none of"),
+                        ("otlp://host", "it begins with none of"), ("otlp+http://", "a host, a port"),
+                        ("otlp+http://me:secret@host", "no name, password"), ("otlp+http://host?a=b", "or query"),
                         ("pyroscope+http://host:port", "it names no server"),
-                        ("pyroscope+http://host:99999", "it names no server"), ("pyroscope+http://:4318", "it names no server"),
+                        ("pyroscope+http://host:99999", "it names no server"), ("otlp+http://:4318", "it names no server"),
                         ("a\nb", "it is no folder"),
-                        ("pyroscope+http://host/\r\nA: b", "no name, password")):
+                        ("otlp+http://host/\r\nA: b", "no name, password")):
             self.refused(2, why, "agent", "--push", to)
         self.refused(2, "--push-every", "agent", "--push", self.folder, "--push-every", "0")
 

@@ -1,4 +1,4 @@
-"""Profiles of pprof's format, read without any code of ashlar's."""
+"""Profiles of pprof's format, and other protobuf messages, read without any code of ashlar's."""
 
 
 def variable(data, at=0):
@@ -17,12 +17,21 @@ def fields(data):
     at = 0
     while at < len(data):
         key, at = variable(data, at)
-        assert key & 7 in (0, 2), f"wire type {key & 7}"
-        value, at = variable(data, at)
+        assert key & 7 in (0, 1, 2), f"wire type {key & 7}"
+        if key & 7 == 1:
+            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
+        else:
+            value, at = variable(data, at)
         if key & 7 == 2:
             assert at + value <= len(data), "a part is longer than what it is in"
             value, at = data[at:at + value], at + value
         yield key >> 3, value
+
+
+def inside(data, *path):
+    """All fields of a message that have these numbers, one within the other."""
+    found = [value for number, value in fields(data) if number == path[0]]
+    return [each for value in found for each in inside(value, *path[1:])] if path[1:] else found
 
 
 def numbers(data):

@@ -25,6 +25,7 @@
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/files/text.hpp"
+#include "tools/trace/profile_fields.hpp"
 #include "tools/trace/symbols.hpp"
 
 namespace ashlar::agent {
@@ -67,6 +68,19 @@ std::string plain(std::string_view text) {
   return all;
 }
 
+// Returns: how many profiles the answer says were not taken; 0 where it is no such answer.
+std::uint64_t rejected(std::string_view answer) try {
+  constexpr unsigned partial_success = 1, rejected_profiles = 1;
+  for (trace::field_reader fields(answer); !fields.is_at_end();)
+    if (const trace::field f = fields.next(); f.number == partial_success)
+      for (trace::field_reader inner(f.bytes); !inner.is_at_end();)
+        if (const trace::field part = inner.next(); part.number == rejected_profiles)
+          return part.value;
+  return 0;
+} catch (const trace::damaged_profile&) {
+  return 0;
+}
+
 // `server`: HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT.
 bool has_right_port(std::string_view server) {
   const std::size_t colon = server.rfind(':');
@@ -102,21 +116,31 @@ push_target push_target_of(const std::string& given) {
     if ((std::filesystem::status(given).permissions() & std::filesystem::perms::others_write) !=
         std::filesystem::perms::none)
       throw fail("others may write into the folder (chmod o-w)");
-    return {.server = {}, .path = given};
+    return {.how = push_target::kind::folder, .server = {}, .path = given};
   }
   const std::string scheme = given.substr(0, scheme_end);
-  if (scheme != "pyroscope+http" && scheme != "pyroscope+https")
-    throw fail("it begins with neither pyroscope+http:// nor pyroscope+https://");
+  push_target to;
+  if (scheme.starts_with("pyroscope+"))
+    to.how = push_target::kind::pyroscope;
+  else if (scheme.starts_with("otlp+"))
+    to.how = push_target::kind::otlp;
+  const std::string transport = scheme.substr(scheme.find('+') + 1);
+  if (to.how == push_target::kind::folder || (transport != "http" && transport != "https"))
+    throw fail(
+        "it begins with none of pyroscope+http://, pyroscope+https://, otlp+http://, "
+        "otlp+https://");
   const std::size_t host = scheme_end + 3, path = std::min(given.find('/', host), given.size());
   const bool is_plain = std::ranges::none_of(
       given, [](unsigned char c) { return c <= ' ' || c == '@' || c == '?' || c == '#'; });
   if (path == host || !is_plain)
     throw fail("behind :// stand a host, a port and maybe a path: no name, password or query");
-  push_target to;
-  to.server = scheme.substr(scheme.find('+') + 1) + "://" + given.substr(host, path - host);
+  to.server = transport + "://" + given.substr(host, path - host);
   to.path = given.substr(path);
   while (to.path.ends_with('/')) to.path.pop_back();
-  to.path += "/ingest";
+  if (to.how == push_target::kind::pyroscope)
+    to.path += "/ingest";
+  else if (to.path.empty())
+    to.path = "/v1development/profiles";
   if (!has_right_port(std::string_view(given).substr(host, path - host)) ||
       !httplib::Client(to.server).is_valid())
     throw fail("it names no server");
@@ -181,8 +205,10 @@ void pusher::collect() {
 
 pushed_profile pusher::packed(const std::string& profile, const process_figures& of) const {
   const auto now = system_clock::now();
+  if (to_.how == push_target::kind::otlp)
+    return {to_.path, gzipped(otlp_request(profile, of, {now - every_, now}))};
   const std::time_t until = system_clock::to_time_t(now);
-  if (to_.is_folder()) {
+  if (to_.how == push_target::kind::folder) {
     const std::string id =
         files::hexadecimal(trace::build_id_of(fmt::format("/proc/{}/exe", of.socket.pid)));
     return {fmt::format("{}/{:%Y%m%dT%H%M%SZ}-{}-{}.pb.gz", to_.path, fmt::gmtime(until),
@@ -200,7 +226,7 @@ pushed_profile pusher::packed(const std::string& profile, const process_figures&
 }
 
 void pusher::send_all() {
-  const std::string where = to_.is_folder() ? to_.path : to_.server;
+  const std::string where = to_.server.empty() ? to_.path : to_.server;
   for (;;) {
     pushed_profile one;
     {
@@ -237,7 +263,7 @@ void pusher::send_all() {
 
 pusher::outcome pusher::send(const pushed_profile& one, std::string& why) {
   try {
-    return to_.is_folder() ? store(one, why) : post(one, why);
+    return to_.how == push_target::kind::folder ? store(one, why) : post(one, why);
   } catch (const std::exception& error) {
     why = error.what();
     return outcome::failed;
@@ -257,13 +283,16 @@ pusher::outcome pusher::post(const pushed_profile& one, std::string& why) {
   client.set_read_timeout(seconds(5));
   client.set_write_timeout(seconds(5));
   client.set_url_encode(false);
+  const bool is_otlp = to_.how == push_target::kind::otlp;
   httplib::Request request;
   request.method = "POST";
   request.path = one.place;
   request.body = one.bytes;
-  request.headers = {{"Content-Type", "application/octet-stream"},
-                     {"User-Agent", "ashlar-agent"},
-                     {"Connection", "close"}};
+  request.headers = {
+      {"Content-Type", is_otlp ? "application/x-protobuf" : "application/octet-stream"},
+      {"User-Agent", "ashlar-agent"},
+      {"Connection", "close"}};
+  if (is_otlp) request.headers.emplace("Content-Encoding", "gzip");
   std::string answer;
   int status = 0;
   request.response_handler = [&](const httplib::Response& head) {
@@ -299,7 +328,12 @@ pusher::outcome pusher::post(const pushed_profile& one, std::string& why) {
   }
   // Where its status is known, a longer answer is as good as a short one.
   constexpr int ok = 200, not_ok = 300;
-  if (status >= ok && status < not_ok) return outcome::arrived;
+  if (status >= ok && status < not_ok) {
+    const std::uint64_t lost = is_otlp ? rejected(answer) : 0;
+    if (lost == 0) return outcome::arrived;
+    why = fmt::format("it rejected {} of them", lost);
+    return outcome::refused;
+  }
   why = fmt::format("HTTP status {}: {}", status, one_line(answer));
   constexpr std::array try_again{408, 429, 502, 503, 504};
   return std::ranges::find(try_again, status) != try_again.end() ? outcome::failed

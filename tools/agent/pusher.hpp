@@ -11,16 +11,19 @@
 
 #include "tools/agent/fleet.hpp"
 #include "tools/agent/metrics_text.hpp"
+#include "tools/agent/otlp_profile.hpp"
 #include "tools/agent/process_profiles.hpp"
 #include "tools/agent/spool.hpp"
 
 namespace ashlar::agent {
 
-// Where profiles go: pyroscope+http://HOST:PORT (with https, too), or a folder that is there.
+// Where profiles go: pyroscope+http://HOST:PORT, otlp+http://HOST:PORT (both with https, too), or a
+// folder that is there.
 struct push_target {
-  std::string server;  // http://HOST:PORT; empty: a folder
+  enum class kind { pyroscope, otlp, folder };
+  kind how = kind::folder;
+  std::string server;  // http://HOST:PORT
   std::string path;    // of the request, or the folder
-  [[nodiscard]] bool is_folder() const { return server.empty(); }
 };
 
 // Throws: command_error that says what is wrong with it.

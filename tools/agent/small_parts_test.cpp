@@ -7,7 +7,9 @@
 
 #include "tools/agent/fleet_page.hpp"
 #include "tools/agent/metrics_text.hpp"
+#include "tools/agent/otlp_profile.hpp"
 #include "tools/agent/spool.hpp"
+#include "tools/trace/profile_fields.hpp"
 
 namespace ashlar::agent {
 namespace {
@@ -55,15 +57,24 @@ TEST(FleetPage, SitesHoldMostFirst) {
   EXPECT_EQ(nlohmann::json::parse(sites_json(profile(), 1))["sites"].size(), 1u);
 }
 
+// Effects: makes of it all that the agent makes of a profile, if it is one.
+void use(const std::string& profile) {
+  static_cast<void>(sites_json(profile, 20));
+  try {
+    static_cast<void>(otlp_request(profile, {}, {}));
+  } catch (const trace::damaged_profile&) {
+    return;
+  }
+}
+
 TEST(FleetPage, DamagedProfilesDoNoHarm) {
   const std::string whole = profile();
-  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
-    static_cast<void>(sites_json(whole.substr(0, bytes), 20));
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) use(whole.substr(0, bytes));
   std::mt19937 random(1);
   for (int round = 0; round < 20'000; ++round) {
     std::string changed = whole;
     for (int i = 0; i < 3; ++i) changed[random() % changed.size()] = static_cast<char>(random());
-    static_cast<void>(sites_json(changed, 20));
+    use(changed);
   }
   EXPECT_EQ(sites_json("no profile", 20), "");
 }

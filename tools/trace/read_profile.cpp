@@ -54,6 +54,8 @@ read_profile parts_of_profile(std::string_view bytes) {
       p.functions[id] = function;
     } else if (f.number == 6) {
       p.texts.push_back(f.bytes);
+    } else if (f.number == 11) {
+      read_numbers(f.bytes, {&p.period_type.name, &p.period_type.unit});
     } else if (f.number == 12) {
       p.period = f.value;
     }

@@ -40,6 +40,7 @@ struct read_profile {
   std::map<std::uint64_t, mapping> mappings;  // these by the numbers that others name them by
   std::map<std::uint64_t, location> locations;
   std::map<std::uint64_t, function> functions;
+  type period_type;
   std::uint64_t period = 0;
 
   [[nodiscard]] std::string_view text(std::uint64_t at) const {

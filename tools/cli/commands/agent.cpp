@@ -42,11 +42,12 @@ encrypted.
 
 --push sends the profile of each process that samples, every minute, to one of these:
 
-  pyroscope+http://HOST:PORT  Pyroscope's /ingest, in pprof's format; https, too
+  pyroscope+http://HOST:PORT  Pyroscope's /ingest, in pprof's format
+  otlp+http://HOST:PORT       OpenTelemetry's profiles (opentelemetry-proto 1.10.0)
   FOLDER                      files TIME-BUILD_ID-PROCESS.pb.gz, for go tool pprof
 
-What a collector does not take waits in 64 MiB of memory; the oldest is dropped, and /metrics
-counts it.
+Both have https, too. What a collector does not take waits in 64 MiB of memory; the oldest is
+dropped, and /metrics counts it.
 
 Examples:
   ashlar agent
