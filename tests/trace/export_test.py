@@ -30,6 +30,21 @@ class Export(CommandInFolder):
         self.record()
         self.has(self.exported("--format folded --figure inuse_space", "run.folded"), ";main;", SERVE)
 
+    def test_a_recording_becomes_a_profile_for_speedscope(self):
+        """What the published schema requires of a file, of its frames and of a sampled profile."""
+        self.record()
+        for figure, unit in (("peak_space", "bytes"), ("alloc_objects", "none"), ("lifetime", "nanoseconds")):
+            self.exported(f"--format speedscope --figure {figure}", f"{figure}.json")
+            file = self.json(f"{figure}.json")
+            self.assertEqual(file["$schema"], "https://www.speedscope.app/file-format-schema.json")
+            names = [frame["name"] for frame in file["shared"]["frames"]]
+            self.assertTrue(all(names))
+            profile, = file["profiles"]
+            self.assertEqual([profile[name] for name in ("type", "name", "unit")], ["sampled", figure, unit])
+            self.assertTrue(len(profile["samples"]) == len(profile["weights"]) > 0)
+            self.assertIn("main", [names[number] for sample in profile["samples"] for number in sample])
+            self.assertEqual(profile["endValue"], profile["startValue"] + sum(profile["weights"]))
+
     def test_a_recording_becomes_a_file_for_dhats_viewer(self):
         """What dh_view.js of Valgrind demands: its fields, frames that are there, and no calls twice."""
         self.record()

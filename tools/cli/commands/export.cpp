@@ -1,5 +1,5 @@
 // tools/cli/commands/export.cpp: `ashlar export`: a trace in the formats of other tools and as text,
-// text as a trace, and the names of its calls in it. Layer: cli.
+// text or another tool's recording as a trace, and the names of its calls in it. Layer: cli.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -42,13 +42,13 @@ struct export_options {
   std::string output;               // empty: standard output; of --symbols each trace is replaced
   std::string format = "pprof";
   std::string figure;  // empty: peak_space
-  bool from_text = false, symbols = false;
+  bool from_text = false, from_heaptrack = false, symbols = false;
 };
 
 constexpr const char* export_footer =
     R"(A figure is alloc_objects, alloc_space, inuse_objects and inuse_space (at the trace's end), lifetime
 (nanoseconds, of all blocks together) or peak_space (bytes when most were in use). A profile has all of them,
-and FIGURE is the one that pprof and speedscope show first. Folded stacks have FIGURE alone.
+and FIGURE is the one that pprof shows first. Folded stacks, and what speedscope reads, have FIGURE alone.
 
 The time line is in the Trace Event Format: live bytes, live blocks, and what the 24 call sites held that held
 most. A trace without calls has the first two.
@@ -60,15 +60,60 @@ go tool pprof finds no C++ names by itself.
 Examples:
   ashlar export run.atrace -o run.pb && pprof -http=: run.pb
   ashlar export --format folded --figure alloc_space run.atrace -o run.folded && flamegraph.pl run.folded
+  ashlar export --format speedscope run.atrace -o run.speedscope.json
   ashlar export --format dhat run.atrace -o run.dhat         # then open it in Valgrind's dh_view.html
   ashlar export --format perfetto run.atrace -o run.json     # then open it at ui.perfetto.dev
   ashlar export --format text run.atrace > run.txt
   ashlar export --from-text run.txt -o run.atrace
+  zstdcat heaptrack.raw.zst | ashlar export --from-heaptrack - -o run.atrace
   ashlar export --symbols run.atrace
   ashlar export --symbols heap.pb && go tool pprof -top heap.pb
 
 Exit status: 0, also where some calls have no name; 2 for a file that cannot be read as what it should be, or
 was recorded with --no-stacks. What is to be replaced then stays as it was.)";
+
+// Effects: writes speedscope's file format (https://www.speedscope.app/file-format-schema.json): a
+// sample for each sequence of calls, which weighs its figure.
+void write_speedscope(const trace::trace_reader& reader, const trace::trace_summary& of,
+                      trace::call_names& names, trace::profile_figure figure,
+                      const trace::byte_sink& to) {
+  const std::string_view name = trace::profile_figure_names[static_cast<std::size_t>(figure)];
+  std::unordered_map<std::string, std::size_t> numbers;  // of frames
+  nlohmann::json frames = nlohmann::json::array();
+  nlohmann::json samples = nlohmann::json::array();
+  nlohmann::json weights = nlohmann::json::array();
+  std::uint64_t sum = 0;
+  trace::write_folded(reader, of, names, figure, [&](std::string_view line) {
+    const std::size_t space = line.rfind(' ');
+    const auto weight = std::stoull(std::string(line.substr(space + 1)));
+    std::vector<std::size_t> sample;
+    for (const std::string_view call : files::parts_of(line.substr(0, space), ';')) {
+      const auto [number, is_new] = numbers.try_emplace(std::string(call), numbers.size());
+      if (is_new) frames.push_back({{"name", call}});
+      sample.push_back(number->second);
+    }
+    samples.push_back(std::move(sample));
+    weights.push_back(weight);
+    sum += weight;
+  });
+  const char* const unit = name.ends_with("space") ? "bytes"
+                           : name == "lifetime"    ? "nanoseconds"
+                                                   : "none";
+  const nlohmann::json profile = {{"type", "sampled"},
+                                  {"name", name},
+                                  {"unit", unit},
+                                  {"startValue", 0},
+                                  {"endValue", sum},
+                                  {"samples", std::move(samples)},
+                                  {"weights", std::move(weights)}};
+  to(files::json_text({{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+                       {"exporter", "ashlar@" ASHLAR_CLI_VERSION},
+                       {"name", std::string(reader.header().get(trace::header_name::program))},
+                       {"activeProfileIndex", 0},
+                       {"shared", {{"frames", std::move(frames)}}},
+                       {"profiles", nlohmann::json::array({profile})}},
+                      -1));
+}
 
 // Effects: writes what dh_view.html of Valgrind reads: of each sequence of calls, the innermost first,
 // its blocks in all, at its own peak, at the program's and at the end. Requires: the trace has calls.
@@ -192,7 +237,9 @@ void write_call_stacks(const export_options& options, const std::string& trace,
       trace::figure_named(options.figure.empty() ? "peak_space" : options.figure).value();
   constexpr std::size_t moments = 1;
   const trace::trace_summary summary = trace::summarise(reader, moments);
-  const auto write = options.format == "pprof" ? trace::write_pprof : trace::write_folded;
+  const auto write = options.format == "pprof"    ? trace::write_pprof
+                     : options.format == "folded" ? trace::write_folded
+                                                  : write_speedscope;
   write(reader, summary, names, figure, to);
   tell_missing_names(names.lost(), {});
 }
@@ -206,17 +253,19 @@ void write_time_line(const std::string& trace, trace::trace_reader& reader,
   tell_missing_names(names.lost(), {});
 }
 
-void import(const std::string& input, const trace::byte_sink& to) {
+void import(const export_options& options, const std::string& input, const trace::byte_sink& to) {
   std::ifstream from(input, std::ios::binary);
   if (!from) throw input_error(fmt::format("cannot read '{}': {}", input, std::strerror(errno)));
+  if (options.from_heaptrack) return trace::read_heaptrack(from, input, ASHLAR_CLI_VERSION, to);
   trace::read_text(from, input, to);
 }
 
 // Returns: the exit status. Throws: command_error; nothing half-written is left.
 int export_one(const export_options& options, const std::string& input) {
-  const bool is_text = !options.from_text && options.format == "text";
+  const bool imports = options.from_text || options.from_heaptrack;
+  const bool is_text = !imports && options.format == "text";
   if (!options.figure.empty() &&
-      (options.from_text || is_text || options.format == "perfetto" || options.format == "dhat"))
+      (imports || is_text || options.format == "perfetto" || options.format == "dhat"))
     throw command_error(status_usage,
                         "--figure is for pprof and folded stacks: the others have all");
   const std::string output = options.output.empty() ? "-" : options.output;
@@ -226,8 +275,8 @@ int export_one(const export_options& options, const std::string& input) {
     files::replaced_files files({input});
     files.prepare("-o", output);
     const trace::byte_sink to = [&](std::string_view bytes) { files.write(0, bytes); };
-    if (options.from_text) {
-      import(input, to);
+    if (imports) {
+      import(options, input, to);
     } else {
       const auto reader = open_trace(input);
       if (is_text)
@@ -264,21 +313,26 @@ void add_export(command_parser& to) {
               "[OPTIONS] TRACE...", export_footer});
   const auto with = std::make_shared<export_options>();
   exported.arguments("TRACE", with->traces,
-                     "What ashlar record wrote; with --from-text, what is to become one");
+                     "What ashlar record wrote; with --from-..., what is to become one");
   exported.output(with->output, "Write to FILE (default: standard output; --symbols: TRACE)");
   exported.value(
-      "--format", "pprof|folded|dhat|perfetto|text", with->format,
-      "A profile for pprof (default), folded stacks for flame graph tools, a profile for DHAT's "
-      "viewer, a time line, or an event a line");
+      "--format", "pprof|folded|speedscope|dhat|perfetto|text", with->format,
+      "A profile for pprof (default), folded stacks for flame graph tools, a profile for "
+      "speedscope or for DHAT's viewer, a time line, or an event a line");
   exported.value("--figure",
                  "alloc_objects|alloc_space|inuse_objects|inuse_space|lifetime|peak_space",
                  with->figure, "What is shown first, or alone (default: peak_space)");
   const option text = exported.flag("--from-text", with->from_text,
                                     "TRACE is what --format text wrote: make a trace");
+  const option heaptrack = exported
+                               .flag("--from-heaptrack", with->from_heaptrack,
+                                     "TRACE is an unpacked raw recording of heaptrack's")
+                               .excludes(text);
   exported
       .flag("--symbols", with->symbols,
             "Put the names of the calls into the traces, or samples for pprof")
-      .excludes(text);
+      .excludes(text)
+      .excludes(heaptrack);
   exported.does([with] { return export_command(*with); });
 }
 
