@@ -543,47 +543,6 @@ TEST(Central, SortingGoesOnWhereTheWorkWasSpent) {
   }
 }
 
-// A handler of the abort may allocate from where the fault was seen: no lock may be held. If one
-// is, the child waits for ever and the alarm ends it.
-fixture* faulty = nullptr;
-extern "C" void allocate_and_leave(int) {
-  void* out[4];
-  step_budget all = step_budget::without_end();
-  const bool served =
-      faulty->one.take(out + 4, 4, growth::allowed, all) != 0 &&
-      faulty->heap->new_slab(9, standard_classes.shapes[9], growth::allowed) != nullptr;
-  ::_exit(served ? 7 : 8);
-}
-
-TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
-  fixture direct(6, 0), stashing(6, 100);
-  const auto prepare = [](fixture& f) {
-    faulty = &f;
-    ::signal(SIGABRT, allocate_and_leave);
-    ::alarm(20);
-  };
-  const std::vector<void*> blocks = direct.take(10);
-  const auto give = [&](const std::vector<void*>& bad) {
-    prepare(direct);
-    direct.give(bad);
-  };
-  int local = 0;
-  EXPECT_EXIT(give({blocks[0], blocks[0]}), testing::ExitedWithCode(7), "free already");
-  EXPECT_EXIT(give({blocks[0], blocks[1], blocks[0]}), testing::ExitedWithCode(7), "free already");
-  EXPECT_EXIT(give({static_cast<char*>(blocks[3]) + 8}), testing::ExitedWithCode(7), "inside");
-  EXPECT_EXIT(give({&local}), testing::ExitedWithCode(7), "no block is in use");
-  run* of_other = direct.heap->new_slab(7, standard_classes.shapes[7], growth::allowed);
-  EXPECT_EXIT(give({direct.heap->address_of(*of_other)}), testing::ExitedWithCode(7),
-              "no block is in use");
-  const std::vector<void*> others = stashing.take(10);
-  stashing.give({others[0], others[0]});
-  const auto settle = [&] {
-    prepare(stashing);
-    stashing.settle();
-  };
-  EXPECT_EXIT(settle(), testing::ExitedWithCode(7), "free already");
-}
-
 TEST(CentralDeathTest, AuditSeesAWrongBitmapAndASlabOnTheWrongList) {
   fixture f(6, 10);
   run* const slab = f.slab_of(f.take(10)[0]);
