@@ -422,39 +422,6 @@ TEST(Central, WithoutGrowthItServesOnlyWhatItHas) {
   f.audit(blocks.size());
 }
 
-TEST(Central, StretchesInBothDirectionsAndAcrossSlabsComeBack) {
-  for (const class_index c : {class_index{1}, class_index{6}, class_index{40}, class_index{72}}) {
-    fixture f(c, 0);
-    std::mt19937_64 random(c);
-    std::vector<void*> blocks;
-    while (blocks.size() < 4 * f.blocks_of_a_slab()) blocks.push_back(f.take(1).at(0));
-    std::sort(blocks.begin(), blocks.end());
-    for (int round = 0; round < 20; ++round) {
-      // Cut into stretches; each goes back as it is, reversed, or mixed with single blocks.
-      std::vector<std::vector<void*>> stretches;
-      for (std::size_t i = 0; i < blocks.size();) {
-        const std::size_t n = std::min<std::size_t>(blocks.size() - i, 1 + random() % 200);
-        const auto from = blocks.begin() + static_cast<std::ptrdiff_t>(i);
-        stretches.emplace_back(from, from + static_cast<std::ptrdiff_t>(n));
-        if (random() % 2 == 0) std::reverse(stretches.back().begin(), stretches.back().end());
-        i += n;
-      }
-      std::shuffle(stretches.begin(), stretches.end(), random);
-      std::vector<void*> all;
-      for (const std::vector<void*>& s : stretches) all.insert(all.end(), s.begin(), s.end());
-      f.give(all);
-      f.audit(0);
-      ASSERT_EQ(f.one.counts().slabs, 0u);
-      std::vector<void*> again = f.take_all(blocks.size());
-      ASSERT_EQ(again.size(), blocks.size());
-      std::sort(again.begin(), again.end());
-      ASSERT_EQ(std::adjacent_find(again.begin(), again.end()), again.end());
-      blocks = again;
-      f.audit(blocks.size());
-    }
-  }
-}
-
 TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {
   fixture f(6, 0);
   const std::vector<void*> blocks = f.take(200);
