@@ -139,9 +139,10 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   template <class IsCallers>
   [[nodiscard]] cache* attach(IsCallers is_callers) noexcept {
     if (!this->start()) return nullptr;
+    const std::size_t total = caches_.is_bounded() ? 0 : this->caches_total();
     const auto attached = [&] {
       return caches_.attach(this->sealed_space(), this->pages().first_tables(),
-                            this->pages().keys(), this->caches_bytes(), is_callers);
+                            this->pages().keys(), total, is_callers);
     };
     cache* own = attached();
     // A thread without a cache works, but slowly.
@@ -191,12 +192,14 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   // ---- the whole ------------------------------------------------------------------------------
 
-  /// As shared_heap::set_limit. Caches hold an eighth of it at most, from their next misses on.
-  /// Nothing where memory for the heap itself is refused.
+  /// Effects: from now on committed_bytes() of the supply do not become more than `bytes`: where
+  /// growth would, a request gets null, after all that is free has been used or given back. They
+  /// cross at `soft_percent` of it. What the heap has already it keeps. Caches hold an eighth of it
+  /// at most, from their next misses on. Nothing where memory for the heap itself is refused.
   void set_limit(std::size_t bytes, unsigned soft_percent) noexcept {
     if (!this->start()) return;
-    shared::set_limit(bytes, soft_percent);
-    caches_.set_bytes(this->caches_bytes());
+    this->supply().set_pages_max(bytes >> detail::page_shift, soft_percent);
+    caches_.set_bytes(std::min(this->caches_total(), bytes / 8));
   }
 
   /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses

@@ -115,32 +115,6 @@ TEST(Heap, RequestsThatNobodyCanServeGiveNull) {
   EXPECT_EQ(h->usable_size(block, "test"), align_up(std::size_t{100'000}, detail::page_size));
 }
 
-TEST(Heap, LargeBlocksThatGrowMoveByRemappingOrByCopying) {
-  const auto h = make_heap();
-  bool zeroed = false;
-  constexpr std::size_t size = 1 << 20;
-  auto* block = static_cast<char*>(h->allocate_large(size, 1, zeroed));
-  std::memset(block, 'a', size);
-  h->space().fail_always(space_call::move, true);
-  block = static_cast<char*>(h->move_large(block, 2 * size));
-  ASSERT_NE(block, nullptr);
-  EXPECT_EQ(h->usable_size(block, "test"), 2 * size);
-  EXPECT_TRUE(std::all_of(block, block + size, [](char c) { return c == 'a'; }));
-  EXPECT_EQ(stats_of(*h).large.blocks_in_use, 1u);
-  h->space().fail_always(space_call::move, false);
-  const std::uint64_t moves = h->space().calls(space_call::move);
-  auto* moved = static_cast<char*>(h->move_large(block, 3 * size));
-  ASSERT_NE(moved, nullptr);
-  EXPECT_EQ(h->space().calls(space_call::move), moves + 1);
-  EXPECT_TRUE(std::all_of(moved, moved + size, [](char c) { return c == 'a'; }));
-  std::memset(moved + size, 'b', 2 * size);
-  EXPECT_EQ(stats_of(*h).large.blocks_in_use, 1u);
-  // What the block left behind is handed out again as zero only if it is.
-  auto* again = static_cast<char*>(h->allocate_large(size, 1, zeroed));
-  ASSERT_NE(again, nullptr);
-  EXPECT_TRUE(!zeroed || std::all_of(again, again + size, [](char c) { return c == 0; }));
-}
-
 TEST(Heap, LongBlocksThatAreToBeZeroAreNotWritten) {
   const auto h = make_heap();
   constexpr std::size_t size = 40 << 20;
