@@ -16,7 +16,7 @@ declare -A pages=(
 # Pages that need no command.
 declare -A target=([container]=library [game]=library [firmware]=library [classic]=library [rust]=crate)
 declare -A packages=(
-  [tool]=sqlite3 [firmware]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
+  [tool]=sqlite3 [rust]=g++ [firmware]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
 )
 [ $# -gt 0 ] || set -- none
 for path in "$@"; do
