@@ -26,10 +26,9 @@ struct plain_calls {
   subject* of;
   [[nodiscard]] test_heap& engine() const { return *of->heap; }
   [[nodiscard]] detail::guard_turn& guard_turn() const { return of->turn; }
-  [[nodiscard]] void* take(std::size_t size, std::size_t alignment, bool& zeroed) const {
-    zeroed = false;
+  [[nodiscard]] detail::new_block take(std::size_t size, std::size_t alignment, bool zeroed) const {
     if (const class_index c = test_heap::classes::class_for(size, alignment); c != 0)
-      return of->heap->allocate_class(*of->own, c);
+      return {of->heap->allocate_class(*of->own, c)};
     return of->heap->allocate_large(size, alignment, zeroed, of->own);
   }
   void give(void* block, const char* call) const {

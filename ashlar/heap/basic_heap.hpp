@@ -100,10 +100,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     after_miss(left, &own);
   }
 
-  /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
-  /// whether it is to be zero, and then whether it is known to be.
-  [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
-                                     cache* own = nullptr) noexcept {
+  /// Returns: a block whose address is a multiple of `alignment`, a power of two. One that is to be
+  /// `zeroed` is cleared if that costs less than writing to it.
+  [[nodiscard]] detail::new_block allocate_large(std::size_t size, std::size_t alignment,
+                                                 bool zeroed = false,
+                                                 cache* own = nullptr) noexcept {
     return shared::allocate_large(size, alignment, zeroed, own_blocks{*this, own});
   }
 

@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <utility>
 
 #include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
@@ -34,6 +33,7 @@
 #include <ashlar/heap/block_use.hpp>
 #include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/copied_block.hpp>
 #include <ashlar/heap/exact_counting.hpp>
 #include <ashlar/heap/figures.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
@@ -306,13 +306,12 @@ class shared_heap {
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two; null when memory
-  /// is out. `zeroed` says whether it is to be zero, and then whether it is. `cached` is as for
-  /// `take`.
+  /// is out. One that is to be `zeroed` is cleared if that costs less than writing to it. `cached`
+  /// is as for `take`.
   template <class Cached>
-  [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
-                                     Cached cached) noexcept {
-    const bool to_be_zero = std::exchange(zeroed, false);
-    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX || !start()) return nullptr;
+  [[nodiscard]] new_block allocate_large(std::size_t size, std::size_t alignment, bool zeroed,
+                                         Cached cached) noexcept {
+    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX || !start()) return {};
     const std::size_t pages = std::max<std::size_t>(divide_up(size, page_size), 1);
     const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
     step_budget left = budget_of_call();
@@ -320,10 +319,9 @@ class shared_heap {
     run* const r = by_growth_at_last(no_cache{}, cached, pages, left, [&](growth g, std::size_t) {
       return pages_.large().make(pages, align_pages, g);
     });
-    if (r == nullptr) return nullptr;
+    if (r == nullptr) return {};
     held_.note_large(0, r->pages);
-    zeroed = to_be_zero ? pages_.large().try_clear(*r) : r->zero;
-    return pages_.address_of(*r);
+    return {pages_.address_of(*r), zeroed ? pages_.large().try_clear(*r) : r->zero};
   }
 
   /// Effects: takes back a large block. A fault naming `call` when none starts at `block`.

@@ -377,10 +377,7 @@ bool heap_instance::start_checks(const heap_checks& checks) noexcept {
 void* heap_instance::take_once(std::size_t size, std::size_t alignment) noexcept {
   const visit own(*this);
   const class_index c = heap_engine::classes::class_for(size, alignment);
-  if (c == 0) {
-    bool zeroed = false;
-    return engine_.allocate_large(size, alignment, zeroed);
-  }
+  if (c == 0) return engine_.allocate_large(size, alignment).address;
   return own.cache() != nullptr ? engine_.allocate_class(*own.cache(), c)
                                 : engine_.allocate_uncached(c);
 }
