@@ -1,4 +1,4 @@
-// Pools, sets of pools and lists of every kind in random programs, against the models of tests/model.
+// Pools, sets of pools and lists of every kind in random programs, against tests/model.
 #include <tests/model/pools.hpp>
 #include <tests/model/sets.hpp>
 #include <tests/support/test_headers.hpp>
