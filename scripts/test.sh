@@ -81,6 +81,10 @@ start_build() {
   set +m
 }
 
+start_next() {
+  if [ -n "$next" ] && is_preset "$next"; then start_build "$next"; fi
+}
+
 # finish_build STEP: shows what its build has said and says, until it ends.
 finish_build() {
   tail -n +1 -f --pid="$builder" -s 0.2 "$logs/$1"
@@ -101,7 +105,10 @@ for i in "${!steps[@]}"; do
   built=
   echo "== $step"
   case $step in
-    format) scripts/lint.sh --format ;;
+    format)
+      start_next  # it has one processor
+      scripts/lint.sh --format
+      ;;
     lint) scripts/lint.sh ;;
     lint-all) scripts/lint.sh --analyze ;;
     # Three share a processor: their time is of the clock.
@@ -110,7 +117,7 @@ for i in "${!steps[@]}"; do
       [ -n "$builder" ] || start_build "$step"
       finish_build "$step"
       built=$((SECONDS - started))
-      if [ -n "$next" ] && is_preset "$next"; then start_build "$next"; fi
+      start_next
       ctest --test-dir "$(folder "$step")" -j "$jobs" --output-on-failure --no-tests=error --output-log "$logs/tests" \
         --output-junit "$PWD/$(folder "$step")/tests.xml"
       while read -r name; do

@@ -1,8 +1,9 @@
-#include <tests/model/arenas.hpp>
 #include <tests/support/shared_blocks.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/arena/arena.hpp>
+#include <ashlar/arena/static_arena.hpp>
+#include <ashlar/arena/test_source.hpp>
 
 namespace {
 
@@ -448,12 +449,6 @@ TYPED_TEST(SharedArena, ThreadsNeverShareABlock) {
       {.threads = 4, .size_most = 40}, [&](std::size_t size) { return memory.allocate(size, 1); },
       [&](void* p, std::size_t size) { memory.deallocate(p, size, 1); });
   EXPECT_EQ(memory.stats().allocations, got);
-}
-
-// ---- random programs over every kind of arena, against a list of blocks (tests/model/arenas.hpp)
-
-TEST(AnyArena, RandomProgramsAgreeWithTheModel) {
-  model::try_out(model::arenas::all(), support::times(200u));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Fixed pools of every kind against a model, and what fits into given storage.
-#include <tests/model/pools.hpp>
+#include <tests/support/fixed_pools.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/pool/fixed_pool.hpp>
@@ -33,12 +33,6 @@ static_assert(!std::is_move_constructible_v<fixed_pool<spin_lock>>);
 static_assert(!std::is_move_constructible_v<fixed_pool<lock_free<>>>);
 static_assert(noexcept(std::declval<fixed_pool<>&>().allocate()));
 static_assert(!noexcept(std::declval<fixed_pool<exhaustion::throw_bad_alloc>&>().allocate()));
-
-// ---- pools of every kind, also against a model (tests/model/pools.hpp) ----
-
-TEST(PoolModel, RandomProgramsAgreeWithIt) {
-  model::try_out(model::pools::all(), support::times(150u));
-}
 
 // ---- storage: too small, misaligned, huge ----
 

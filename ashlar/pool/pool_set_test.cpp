@@ -1,6 +1,6 @@
-#include <tests/model/sets.hpp>
 #include <tests/support/test_headers.hpp>
 
+#include <ashlar/arena/test_source.hpp>
 #include <ashlar/pool/pool_set.hpp>
 
 namespace {
@@ -145,12 +145,6 @@ TEST(PoolSet, OfOneClassIsAPool) {
   set.deallocate(nullptr);
   set.deallocate(nullptr, 3);
   EXPECT_EQ(set.allocate(1), a);
-}
-
-// ---- sets and lists of every kind against a model (tests/model/sets.hpp) ----
-
-TEST(AnySet, RandomProgramsAgreeWithTheModel) {
-  model::try_out(model::sets::all(), support::times(150u));
 }
 
 // ---- in each kind of memory ----
