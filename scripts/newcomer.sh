@@ -16,7 +16,7 @@ declare -A pages=(
 # Pages that need no command.
 declare -A target=([container]=library [game]=library [firmware]=library [classic]=library [rust]=crate)
 declare -A packages=(
-  [tool]=sqlite3 [firmware]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
+  [tool]=sqlite3 [rust]=g++ [firmware]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
 )
 [ $# -gt 0 ] || set -- none
 for path in "$@"; do
@@ -55,6 +55,11 @@ if [ -n "$is_fresh" ]; then
   step "a fresh Debian 12" debootstrap --variant=minbase --include=ca-certificates,git,make,python3 bookworm "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
+  # A network that inspects what is encrypted has a certificate of its own, and what this system trusts is trusted there.
+  if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
+    cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/"
+    chroot "$root" update-ca-certificates >"$log" 2>&1
+  fi
   inside=(chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8)
 else
   echo "newcomer: without debootstrap and root, on this system and its packages"

@@ -41,7 +41,7 @@ done
 # Another system's CMake, or one that stands before it in PATH.
 check_cmake() {
   local version
-  version=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p')
+  version=$({ cmake --version 2>/dev/null || true; } | sed -n '1s/[^0-9]*//p')
   [ -z "$version" ] || printf '%s\n' 3.25 "$version" | sort -CV || {
     echo "setup: $(command -v cmake) is of version $version, and 3.25 is needed. A newer one: pip install cmake" >&2
     exit 1

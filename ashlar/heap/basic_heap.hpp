@@ -13,7 +13,8 @@
 // owners that begin and end, forks. What is behind the caches is shared_heap.hpp.
 //
 //   a block leaves a stack because                       which ones         it goes to
-//   the stack is full and may not grow                   the older half     the stash
+//   the stack is full and may not grow                   thread_cache.hpp:  the stash
+//                                                        batch
 //   another stack opens, or there are more caches now    idle stacks        the stash
 //   the cache drains (reclaimer.hpp: idleness)           the call's class,  the stash
 //                                                        two idle stacks
@@ -87,9 +88,10 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       return give_uncached(block, c, call, left, &own, resting_place::slabs);
     if (!prepare(own, c, left)) return give_uncached(block, c, call, left, &own);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
-      // The older half leaves; the newer half is likelier to be in a CPU cache.
-      const std::size_t half = (own.capacity[c] + 1u) / 2;
-      drop_first(own, c, give(c, own.first(c), half, call, left, resting_place::stash, own.side));
+      // The oldest leave; the newest are likelier to be in a CPU cache.
+      drop_first(own, c,
+                 give(c, own.first(c), own.batch(c, detail::miss::full), call, left,
+                      resting_place::stash, own.side));
     }
     void** const slot = own.top(c)++;
     *slot = block;
@@ -292,8 +294,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     const bool first_miss = !own.is_open(c);
     if (!prepare(own, c, left)) return allocate_uncached(c, left, &own);
     if (!first_miss) grow(own, c, detail::miss::empty);
-    const std::size_t room =
-        left.steps_left(step::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
+    const std::size_t room = left.steps_left(step::block_taken, own.batch(c, detail::miss::empty));
     void** const first = own.first(c);
     const batch_start start =
         first_miss && may_share_lines(c, &own) ? batch_start::free_word : batch_start::lowest_block;

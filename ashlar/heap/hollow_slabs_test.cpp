@@ -279,6 +279,7 @@ class heap_in_a_look : public hollow_heap {
   explicit heap_in_a_look(std::size_t n)
       : hollow_heap(64, 2 * mebibyte, heap_bounds{.instructions_a_call = 1000}) {
     if (n != 1) keep_one_in(n);
+    for (int i = 0; i != 1000; ++i, heap.flush(*own)) miss(2000);  // what is under way ends
     heap.space().set_clock(delay);
     miss(2000);
   }

@@ -186,6 +186,14 @@ struct thread_cache {
     return twice * block_size > one_way_bytes_max && misses[c] != both_misses ? capacity[c] : twice;
   }
 
+  /// Returns: how many blocks come at once where stack `c` is empty, or leave where it is full:
+  /// half of what it holds; all if since it last grew it was never the other: its owner builds
+  /// something, or takes it down. Requires: it is open.
+  [[nodiscard]] std::size_t batch(class_index c, miss what) const noexcept {
+    const std::size_t all = capacity[c];
+    return misses[c] == static_cast<std::uint8_t>(what) ? all : (all + 1) / 2;
+  }
+
   /// Effects: the stack takes `blocks`, no fewer than now. Returns: false, with nothing changed,
   /// when there are no slots. Requires: it is open. O(blocks).
   bool grow(class_index c, std::size_t block_size, std::uint16_t blocks) noexcept {

@@ -253,7 +253,11 @@ TEST(ThreadCache, GrowsLittleForWhoOnlyTakesOrOnlyGives) {
       EXPECT_TRUE(2 * bytes > one_way_bytes_max || cache->capacity[c] == cached_blocks_max)
           << "class " << int{c};
       const bool at_most = cache->capacity[c] == most_capacity(block_sizes[c]);
-      EXPECT_EQ(grow(*cache, c, what == miss::empty ? miss::full : miss::empty), !at_most);
+      const miss other = what == miss::empty ? miss::full : miss::empty;
+      const std::size_t all = cache->capacity[c], half = (all + 1) / 2;
+      EXPECT_EQ(std::pair(cache->batch(c, what), cache->batch(c, other)), std::pair(all, half));
+      EXPECT_EQ(grow(*cache, c, other), !at_most);
+      EXPECT_EQ(cache->batch(c, what), (cache->capacity[c] + 1u) / 2) << "it went both ways";
       EXPECT_FALSE(grow(*cache, c, what)) << "both are asked for anew";
     }
   }

@@ -60,10 +60,9 @@ def recording(ashlar: str, folder: pathlib.Path) -> dict[str, Way]:
     base = "by itself"
     found = {base: Way(base, [], {})}
     # heaptrack takes up to 64 frames
-    for options, file in (["--no-stacks"], "run.atrace"), (["--stacks=8"], "run.atrace"), (["--stacks=64"], "run.atrace"), \
-            (["--profile"], "run.aprof"):
-        command = ["ashlar", "record", *options]
-        found[" ".join(command)] = Way(base, [ashlar, *command[1:], "-o", str(folder / file), "--"], {}, file)
+    for option in "--no-stacks", "--stacks=8", "--stacks=64":
+        found[f"ashlar record {option}"] = Way(base, [ashlar, "record", option, "-o", str(folder / "run.atrace"), "--"], {},
+                                               "run.atrace")
     if shutil.which("heaptrack"):
         found["heaptrack --raw"] = Way(base, ["heaptrack", "--raw", "-o", str(folder / "heaptrack")], {}, "heaptrack*")
     return found

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-OF_OTHERS = {"--install", "--raw"}  # of cmake and heaptrack
+OF_OTHERS = {"--install"}  # of cmake
 OPTION = re.compile(r"--?[a-z][a-z-]*")
 
 
@@ -111,12 +111,12 @@ def check_shell(name: str, shell: Bash | Fish | Zsh, options: dict[str, set[str]
     if not commands <= offered:
         sys.exit(f"{name}: does not offer the commands {sorted(commands - offered)}")
     for command, wanted in options.items():
-        # fish offers short names behind one dash, and long ones behind two.
-        line = tuple(command.split())
-        found = {word for dashes in (("-", "--") if name == "fish" else ("-",))
-                 for word in shell.offers(*line, dashes) if OPTION.fullmatch(word.rstrip("="))}
-        same({word.rstrip("=") for word in found} - {"-", "--"}, wanted, f"{name}, ashlar {command}")
+        found = {word for word in shell.offers(*command.split(), "-") if OPTION.fullmatch(word)}
+        same(found, wanted, f"{name}, ashlar {command}")
+    value = "heap" if name == "bash" else "--mode=heap"  # which takes it for a word of its own
     for line, wanted in ((("tune", "--mode", ""), {"static", "heap"}),
+                         (("tune", "--mode=h"), {value}),
+                         (("report", "--pools=only"), {"--pools=only.json" if name == "fish" else "only.json"}),
                          (("help", "--completion", ""), {"bash", "zsh", "fish"}),
                          (("help", "insp"), {"inspect"}),
                          (("tune", "ver"), {"verify"}),
@@ -137,6 +137,9 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     os.chdir(folder)
+    (folder / "bin").mkdir()
+    (folder / "bin/ashlar").symlink_to(ashlar)
+    os.environ["PATH"] = f"{folder}/bin:{os.environ['PATH']}"  # what the scripts ask
     (folder / "only.json").touch()
     (folder / "program").touch(mode=0o755)
 

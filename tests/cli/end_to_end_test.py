@@ -40,7 +40,7 @@ class Command(CommandInFolder):
                             ("compare --only system --with x= -- ls", "--with x=: expected NAME=LIBRARY, as in --with mine=./libmine.so"),
                             *((f"compare --only system --with {name} -- ls", "NAME=LIBRARY") for name in ("x", "=lib.so")),
                             *((f"compare --only system --with x={path} -- ls", path) for path in ("/no/lib.so", "/proc/self/status")),
-                            ("compare --only system --csv /no/folder/x -- ls", "/no/folder/x"),
+                            ("compare --only system -o /no/folder/x -- ls", "/no/folder/x"),
                             ("compare --only system --with x=jemaloc -- ls",
                              "--with x=jemaloc: there is no library 'jemaloc'; name its file, as libjemalloc.so.2, or its path"),
                             ("leaks --trace x -- ls", "a program is one too many"),
@@ -72,12 +72,13 @@ class Command(CommandInFolder):
         self.assertEqual(self.ashlar(f"run -- {PROGRAM}", status=2, err="/no/libashlar-malloc.so").out, "")
 
     def test_compare_on_the_systems_allocator_alone(self):
-        said = self.ashlar(f"compare -n 3 --warmup 2 --only system --seed 7 --json=j --csv c -- {PROGRAM} exit 4",
+        said = self.ashlar(f"compare -n 3 --warmup 2 --only system --seed 7 --json=j -o page.html -- {PROGRAM} exit 4",
                            out=("system", "exit status 4"), err="round 3 of 3").out
         self.lacks(said, "out\n")
         found = self.json("j")
         self.assertEqual((found["seed"], len(found["allocators"][0]["samples"]), found["allocators"][0]["runs"]), (7, 5, 3))
-        self.assertEqual(self.read("c").count("\n"), 6)
+        page = self.read("page.html").partition('type="application/json" id="data">\n')[2].partition("\n</script>")[0]
+        self.assertEqual({name: value for name, value in json.loads(page).items() if name != "notes"}, found)
         self.left_nothing_behind()
         self.ashlar("compare --summary j", out="cli_test_program")
 

@@ -139,7 +139,7 @@ def check_command(prefix: pathlib.Path) -> None:
     expect("ashlar_prefault" in page, "the manual page of the C API lacks functions")
     for script in ("bash-completion/completions/ashlar", "zsh/vendor-completions/_ashlar",
                    "fish/vendor_completions.d/ashlar.fish"):
-        expect("stacks" in (prefix / "share" / script).read_text(), f"{script} completes no --stacks")
+        expect("__complete" in (prefix / "share" / script).read_text(), f"{script} asks nobody")
     expect("gdb" in (prefix / "share/ashlar/ashlar_debugger.py").read_text(), "gdb has no commands")
     # By itself the command finds the drop-in library and the recorder of its own prefix.
     run(command, "run", "--", "python3", "-c", "pass")

@@ -69,14 +69,6 @@ def pools() -> dict:
             "classes": [{"block_size": s, "alignment": 64 if s % 64 == 0 else 16, "capacity": c} for s, c in sizes]}
 
 
-def comparison() -> dict:
-    allocators = [{"name": n, "runs": 5, "failure": "", "wall_seconds": spread(1.3 * f), "cpu_seconds": spread(1.2 * f),
-                   "peak_rss_bytes": spread(int(50e6 * f))} for n, f in ALLOCATORS.items()]
-    allocators.append({"name": "broken", "runs": 0, "failure": "exit status 1"})
-    return {"report": "compare", "schema": 1, "label": "parser", "command": ["parser", "<big>.json"],
-            "allocators": allocators}
-
-
 def replay() -> dict:
     def times(factor: float) -> dict:
         names = ["p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "p99.99_ns", "longest_ns"]
@@ -90,9 +82,9 @@ def replay() -> dict:
 def make(command: browser.Command) -> tuple[Path, dict]:
     """A small recorded run and what the other commands say of it. Returns: the page, and the data that --json prints beside it."""
     command.record("run", trace_lines())
-    for name, content in {"pools": pools(), "compare": comparison(), "replay": replay()}.items():
+    for name, content in {"pools": pools(), "replay": replay()}.items():
         (command.folder / f"{name}.json").write_text(json.dumps(content))
-    printed = command("report", "run.atrace", "--json", "-o", "page.html", "--pools", "pools.json", "--compare", "compare.json",
+    printed = command("report", "run.atrace", "--json", "-o", "page.html", "--pools", "pools.json",
                       "--replay", "replay.json")
     page = command.folder / "page.html"
     if browser.page_data(page.read_text()) != json.loads(printed):
@@ -141,6 +133,11 @@ def memory_faults(shown: dict, data: dict) -> list[str]:
     return []
 
 
+def spreads(item: dict) -> list:
+    return [float(item[key][which]) if key in item else "–"
+            for key in ("wall_seconds", "cpu_seconds", "peak_rss_bytes") for which in ("median", "min", "max")]
+
+
 def expected_tables(data: dict) -> dict[str, list[list]]:
     t, sizes, life = data["timeline"], data["sizes"], data["lifetimes"]
     tables = {
@@ -163,11 +160,6 @@ def expected_tables(data: dict) -> dict[str, list[list]]:
             + [c["blocks_at_peak"], c["bytes_at_peak"], c["slack_at_peak"]]
             for c in s["classes"]]
 
-    def spreads(item: dict) -> list:
-        return [float(item[key][which]) if key in item else "–"
-                for key in ("wall_seconds", "cpu_seconds", "peak_rss_bytes") for which in ("median", "min", "max")]
-    tables["The program's runs on each allocator"] = [
-        [a["name"], a["runs"], *spreads(a), a["failure"] or "–"] for a in data["compare"]["allocators"]]
     tables["The trace's replays on each allocator"] = [
         [o["name"], o["runs"], *spreads(o), o["failed_requests"]] for o in data["replay"]["outcomes"]]
     keys = ("calls", "p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "p99.99_ns", "longest_ns")
@@ -390,11 +382,11 @@ def bad_input_faults(command: browser.Command) -> list[str]:
     (folder / "foreign.atrace").write_text("no trace at all")
     (folder / "empty").write_bytes(b"")
     (folder / "old.html").write_text("the page of yesterday")
-    (folder / "nobody.json").write_text(json.dumps(comparison() | {"allocators": []}))
+    (folder / "nobody.json").write_text(json.dumps(replay() | {"outcomes": []}))
     old = ("old.html", "--force")
     cases = [(*old, "damaged.atrace"), (*old, "foreign.atrace"), (*old, "empty"), (*old, "nonesuch.atrace"),
-             (*old, "run.atrace", "--pools", "compare.json"), (*old, "run.atrace", "--compare", "empty"),
-             (*old, "run.atrace", "--compare", "nobody.json"), (*old, "run.atrace", "--replay", "nonesuch.json"),
+             (*old, "run.atrace", "--pools", "replay.json"), (*old, "run.atrace", "--replay", "empty"),
+             (*old, "run.atrace", "--replay", "nobody.json"), (*old, "run.atrace", "--replay", "nonesuch.json"),
              ("run.atrace", "-o", "nonesuch/a.html")]
     said = [command("report", "-o" if words[0] == "old.html" else "--force", *words, status=2) for words in cases]
     faults = [f"bad input {words}: {text!r}" for words, text in zip(cases, said) if words[-1] not in text]
@@ -423,6 +415,19 @@ def bare_page_faults(b: browser.Browser, command: browser.Command) -> list[str]:
     return faults
 
 
+def comparison_page_faults(b: browser.Browser, command: browser.Command) -> list[str]:
+    """What ashlar compare has measured, on the same page: three charts and a table, and nothing of a trace."""
+    printed = command("compare", "-n", "2", "--only", "system", "--json", "-o", "compared.html", "--label", "</script>", "--", "true")
+    b.open(command.folder / "compared.html", 1280)
+    shown = [b.evaluate(what) for what in ("document.title", "document.querySelectorAll('.chart').length",
+                                           "document.querySelectorAll('main section').length")]
+    (cells,) = b.evaluate(TABLES)["The program's runs on each allocator"]
+    (system,) = json.loads(printed)["allocators"]
+    wanted = [system["name"], system["runs"], *spreads(system), "–"]
+    is_right = len(cells) == len(wanted) and all(map(same, cells, wanted))
+    return [] if is_right and shown == ["ashlar compare: </script>", 3, 1] else [f"compared: {shown}, {cells}, not {wanted}"]
+
+
 def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: list[int]) -> list[str]:
     faults = []
     b.problems.clear()
@@ -434,7 +439,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
             if b.evaluate("document.querySelectorAll('#tuning .chart').length") != 0:
                 faults.append(f"{where}: what is for those who tune is drawn before it is asked for")
             open_tuning(b)
-            faults += browser.chart_faults(b, where, 13)
+            faults += browser.chart_faults(b, where, 10)
             if b.evaluate("document.documentElement.dataset.theme") != theme:
                 faults.append(f"{where}: the page does not follow the system's colours")
             for part in (width, *(w for w in TURNS if w < width)):
@@ -447,7 +452,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
     b.settle()
     if b.evaluate("document.documentElement.dataset.theme") != "light":
         faults.append("the switch does not make it light")
-    faults += browser.chart_faults(b, "switched to light", 13)
+    faults += browser.chart_faults(b, "switched to light", 10)
     b.evaluate("document.querySelector('input[name=theme][value=system]').click()")
     tables = b.evaluate(TABLES)
     faults += table_faults(tables, data) + memory_faults(tables, data) + tile_faults(b.evaluate(TILES), data)
@@ -496,7 +501,7 @@ def look(b: browser.Browser, command: browser.Command, made: tuple[Path, dict], 
         return browser.missed_plants(b, page, PLANTS, lambda page: faults_of(b, page, data, command.folder, [400]))
     faults = bad_input_faults(command) + faults_of(b, page, data, command.folder, WIDTHS)
     b.problems.clear()
-    return faults + bare_page_faults(b, command) + b.problems
+    return faults + bare_page_faults(b, command) + comparison_page_faults(b, command) + b.problems
 
 
 if __name__ == "__main__":

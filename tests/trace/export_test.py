@@ -152,7 +152,6 @@ class Symbols(CommandInFolder):
         self.build(None)
         self.has(str(self.stat("at_once.atrace")), SERVE + " in program")
         self.lacks(str(self.stat("later.atrace")), "shop::serve")
-        self.ashlar("record --symbols --profile -- /bin/true", status=2)
 
     def test_a_trace_that_has_them_stays_as_it_is_and_gets_what_came_since(self):
         subprocess.run(["strip", "-o", self.path("program"), LEAK], check=True)

@@ -123,25 +123,6 @@ static void* crowd_thread(void* seed) {
   return NULL;
 }
 
-/* Blocks of many sizes, a thousand at a time, all calls; the same in each run. */
-static void mixture(long count) {
-  static void* blocks[1000];
-  unsigned random = 1;
-  for (long i = 0; i < count; ++i) {
-    random = random * 1103515245u + 12345u;
-    const unsigned which = (random >> 16) % 1000;
-    random = random * 1103515245u + 12345u;
-    const size_t size = (random >> 16) % (i % 50 == 0 ? 50000u : 700u);
-    if (i % 3 == 0 && size > 0) {
-      blocks[which] = keep(realloc(blocks[which], size));
-    } else {
-      free(blocks[which]);
-      blocks[which] = keep(i % 7 == 0 ? aligned_alloc(64, size) : malloc(size));
-    }
-  }
-  for (int i = 0; i < 1000; i += 2) free(blocks[i]);
-}
-
 /* Threads that take each other's blocks and resize them: a realloc frees what another one has at once. */
 static void* resizing_thread(void* seed) {
   unsigned random = (unsigned)(size_t)seed;
@@ -166,23 +147,6 @@ static void failures(long count) {
     if (pthread_create(&id, NULL, failing_thread, NULL) != 0) abort();
     pthread_join(id, NULL);
   }
-}
-
-/* Four times the same, each with threads that come and go; then it waits. */
-static void quarters(long count) {
-  for (int quarter = 1; quarter <= 4; ++quarter) {
-    for (int i = 0; i < 100; ++i) {
-      pthread_t id;
-      void* back = NULL;
-      many(count / 100);
-      if (pthread_create(&id, NULL, thread, malloc(222)) != 0) abort();
-      pthread_join(id, &back);
-      free(back);
-    }
-    printf("%d\n", quarter);
-    fflush(stdout);
-  }
-  pause();
 }
 
 /* Large blocks, of each of which one MiB is touched; their sizes tell them apart. With mallopt() no
@@ -232,10 +196,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "many") == 0) many(argc > 2 ? atol(argv[2]) : 100000);
   if (strcmp(what, "touches") == 0) touches();
   if (strcmp(what, "large") == 0) large(argc > 2 ? atol(argv[2]) : 1000);
-  if (strcmp(what, "mixture") == 0) mixture(20000);
   if (strcmp(what, "failures") == 0) failures(argc > 2 ? atol(argv[2]) : 1000);
   if (strcmp(what, "resizing") == 0) exchange_by(resizing_thread);
-  if (strcmp(what, "quarters") == 0) quarters(argc > 2 ? atol(argv[2]) : 100000);
   if (strcmp(what, "endless") == 0) {
     printf("%d\n", (int)getpid());
     fflush(stdout);

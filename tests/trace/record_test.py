@@ -119,12 +119,13 @@ class Record(Recordings):
     def test_blocks_that_go_from_thread_to_thread_are_in_order(self):
         # The second time on ashlar's heap, which hands what one thread freed to another one soon.
         for on in ("", "--on ashlar"):
-            self.ashlar(f"record {on} -- {CALLS} crowd")
-            stat = self.stat()
-            blocks, = [row for row in stat["sizes"] if row["size"] == 1001]
-            self.assertEqual((blocks["births"], blocks["live_at_end"]), (400_000, 0))
-            self.assertGreater(stat["cross_thread_deaths"], 1000)
-            self.assertEqual((stat["missing_deaths"], stat["unknown_deaths"]), (0, 0))
+            for program, births in (("crowd", 400_000), ("resizing", 100_000)):
+                self.ashlar(f"record {on} -- {CALLS} {program}")
+                stat = self.stat()
+                blocks, = [row for row in stat["sizes"] if row["size"] == 1001]
+                self.assertEqual((blocks["births"], blocks["live_at_end"]), (births, 0))
+                self.assertGreater(stat["cross_thread_deaths"], 1000)
+                self.assertEqual((stat["missing_deaths"], stat["unknown_deaths"]), (0, 0))
 
     def test_a_forked_process_has_its_own_trace(self):
         self.ashlar(f"record -o my.atrace -- {CALLS} forks")
@@ -208,10 +209,9 @@ class Record(Recordings):
     # ---- what a user is told of a program that no recorder got into, and that this is not taken for success
 
     def nothing_recorded(self, program, status, why):
-        for kind in ("", "--profile"):
-            before = self.files()
-            self.ashlar(f"record {kind} -- {program}", status=status, err=why)
-            self.assertEqual(self.files(), before)
+        before = self.files()
+        self.ashlar(f"record -- {program}", status=status, err=why)
+        self.assertEqual(self.files(), before)
 
     def test_nothing_of_a_static_program(self):
         self.nothing_recorded(STATIC, 1, "it is statically linked")
@@ -315,13 +315,11 @@ class Record(Recordings):
 
     def test_a_name_that_is_too_long_is_found_before_the_program_runs(self):
         for length in (244, 249, 255):
-            for options in ("", "--profile"):
-                self.refused("File name too long", f"record {options} -o {length * 'n'} -- {CALLS} wait")  # that would wait for ever
+            self.refused("File name too long", f"record -o {length * 'n'} -- {CALLS} wait")  # that would wait for ever
 
     def test_a_folder_that_takes_no_file_is_told_by_the_name_that_was_given(self):
-        for what in ("--stacks", "--profile"):
-            said = self.ashlar(f"record {what} -o /proc/my.trace -- {CALLS} calls", status=2, err="/proc/my.trace").err
-            self.lacks(said, str(0xffffffff))
+        said = self.ashlar(f"record -o /proc/my.trace -- {CALLS} calls", status=2, err="/proc/my.trace").err
+        self.lacks(said, str(0xffffffff))
 
     def test_a_limit_of_files_that_is_too_low_is_named(self):
         done = subprocess.run(f"ulimit -f 100000 && '{COMMAND}' record -- '{CALLS}' 2>err", shell=True, check=False, cwd=self.folder)
@@ -412,7 +410,7 @@ class Record(Recordings):
         self.write("empty", "")
         self.write("text", "hello, I am a text and no trace\n")
         for name in ("empty", "text", "absent"):
-            for line in (f"report --text {name}", *(f"export --{how} {name} -o result" for how in ("format=text", "from-text", "from-heaptrack"))):
+            for line in (f"report --text {name}", *(f"export --{how} {name} -o result" for how in ("format=text", "from-text"))):
                 self.refused(name, line)
 
     def test_dump_leaves_alone_what_it_does_not_write(self):

@@ -190,8 +190,7 @@ class Tree(Recordings):
         self.assertEqual(self.files(), [])
 
     def test_words_that_do_not_fit_each_other_are_refused(self):
-        for words, told in (("record --only x -o x.atrace", "--only writes a folder"), ("record --profile -o x.atree", "a folder has traces"),
-                            (f"record --only {5000 * 'x'}", "more than 4096 bytes"), ("leaks -o x.atree", "-o of leaks names a file"),
+        for words, told in (("record --only x -o x.atrace", "--only writes a folder"), (f"record --only {5000 * 'x'}", "more than 4096 bytes"), ("leaks -o x.atree", "-o of leaks names a file"),
                             ("leaks --process x", "the folder that --trace names")):
             self.refused(told, f"{words} -- {CALLS}")
 

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <tests/support/test_headers.hpp>
 
+#include <ashlar/core/pprof.hpp>
+
 #include "tools/agent/fleet_page.hpp"
 #include "tools/agent/metrics_text.hpp"
 #include "tools/agent/otlp_profile.hpp"

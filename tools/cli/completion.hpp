@@ -1,20 +1,25 @@
-// tools/cli/completion.hpp: the scripts by which a shell completes the command's lines. Layer: cli.
+// tools/cli/completion.hpp: how a shell completes the command's lines. Layer: cli.
 //
-// Each offers the commands, then a command's options and the words that their values may be, else
-// files. Behind "--" a program completes its own line, where the shell knows how.
+// A shell's script asks `ashlar __complete WORD...` with the words behind "ashlar" as typed so far, of
+// which the last is not complete. Behind "--" a program completes its own line, where the shell knows
+// how.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "tools/cli/command_parser.hpp"
 
 namespace ashlar::cli {
 
-// For bash 4 and newer: to be read by `source`, or installed as bash-completion/completions/ashlar.
-std::string bash_completion(const tool_description& all);
-// For zsh: the same, or installed as site-functions/_ashlar.
-std::string zsh_completion(const tool_description& all);
-// For fish: the same, or installed as fish/vendor_completions.d/ashlar.fish.
-std::string fish_completion(const tool_description& all);
+// Returns: a line that says what may follow, and a line for each word that may, with a tab and its
+// help. The first line is `words`, `files` (words or a file) or `program N` (words N and on are a
+// program and its own words).
+std::string completions(const tool_description& all, const std::vector<std::string>& words);
+
+// Returns: the script for bash, zsh or fish, to be read by `source`, or installed as
+// bash-completion/completions/ashlar, site-functions/_ashlar or vendor_completions.d/ashlar.fish.
+std::string_view completion_script(std::string_view shell);
 
 }  // namespace ashlar::cli

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/commands/commands.hpp"
+#include "tools/cli/completion.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/measure/child_process.hpp"
@@ -59,6 +60,11 @@ command_end run(const std::vector<std::string>& words) {
     each.add(parser);
   }
   try {
+    if (!words.empty() && words.front() == "__complete") {  // a shell asks (completion.hpp)
+      std::fputs(completions(parser.description(), {words.begin() + 1, words.end()}).c_str(),
+                 stdout);
+      return with_whole_output({});
+    }
     return with_whole_output(parser.run(words));
   } catch (const input_error& error) {
     return give_up(error, error.exit_status);

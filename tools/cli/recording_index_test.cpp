@@ -6,7 +6,7 @@
 #include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/files/files.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::cli {
 namespace {

@@ -249,13 +249,7 @@ void replaced_files::write(std::size_t place_number, std::string_view bytes) {
   if (const int error = write_all(descriptor_of(to), bytes); error != 0) fail(to.path, error);
 }
 
-void replaced_files::commit(reaches_disk when) {
-  for (const place& each : places_) {
-    // What is no file of a disk, as a pipe, says EINVAL.
-    if (when == reaches_disk::before_the_name && ::fdatasync(descriptor_of(each)) != 0 &&
-        errno != EINVAL)
-      fail(each.path, errno);
-  }
+void replaced_files::commit() {
   const signals_held_back all_or_none;
   for (const place& each : places_) {
     if (!each.temporary) continue;
@@ -267,9 +261,9 @@ void replaced_files::commit(reaches_disk when) {
   }
 }
 
-void replaced_files::commit(const std::vector<std::string>& contents, reaches_disk when) {
+void replaced_files::commit(const std::vector<std::string>& contents) {
   for (std::size_t i = 0; i < places_.size(); ++i) write(i, contents[i]);
-  commit(when);
+  commit();
 }
 
 int replaced_files::commit_beside(int status, const std::vector<std::string>& contents) {
@@ -279,68 +273,6 @@ int replaced_files::commit_beside(int status, const std::vector<std::string>& co
   } catch (const command_error& error) {
     return fail_beside(status, error.what());
   }
-}
-
-namespace {
-
-// Returns: why it could not be written; empty: it was. A file that `is_ours` is replaced whatever
-// is in it.
-std::string write_file(const std::string& path, const std::string& contents, bool is_ours) {
-  try {
-    replaced_files file;
-    file.prepare("-o", path, is_ours);
-    file.commit({contents}, reaches_disk::before_the_name);
-    return {};
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
-
-}  // namespace
-
-background_files::~background_files() { end_writer(); }
-
-void background_files::replace(const std::string& path, std::string contents) {
-  const std::lock_guard hold(lock_);
-  waiting_[path] = std::move(contents);
-  if (!writer_.joinable()) writer_ = std::thread([this] { write_what_comes(); });
-  changed_.notify_one();
-}
-
-void background_files::write_what_comes() {
-  std::unique_lock hold(lock_);
-  for (;;) {
-    changed_.wait(hold, [this] { return is_last_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const auto next = waiting_.extract(waiting_.begin());
-    const bool is_ours = written_.contains(next.key());
-    hold.unlock();
-    std::string failure = write_file(next.key(), next.mapped(), is_ours);
-    hold.lock();
-    if (failure.empty()) written_.insert(next.key());
-    const auto [known, is_new] = failures_.try_emplace(next.key());
-    if (is_new && !failure.empty())
-      fmt::print(stderr, "ashlar: warning: {}; it is tried again the next time\n", failure);
-    known->second = std::move(failure);
-    if (known->second.empty()) failures_.erase(known);
-  }
-}
-
-void background_files::end_writer() {
-  {
-    const std::lock_guard hold(lock_);
-    is_last_ = true;
-    changed_.notify_one();
-  }
-  if (writer_.joinable()) writer_.join();
-}
-
-std::vector<std::string> background_files::finish() {
-  end_writer();
-  std::vector<std::string> failures;
-  failures.reserve(failures_.size());
-  for (const auto& [path, why] : failures_) failures.push_back(why);
-  return failures;
 }
 
 }  // namespace ashlar::files

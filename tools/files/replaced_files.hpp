@@ -2,15 +2,10 @@
 // beside its place until it is whole. Layer: files.
 #pragma once
 
-#include <condition_variable>
 #include <csignal>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <sys/types.h>
@@ -53,10 +48,6 @@ class temporary_file {
   int descriptor_ = -1;
 };
 
-// When contents reach the disk: some time, or before the file has its name, so that a machine that
-// stops leaves the old contents or the new ones.
-enum class reaches_disk { some_time, before_the_name };
-
 // Effects: from now on a file is replaced whatever is in it. (--force)
 void replace_any_file();
 [[nodiscard]] bool is_any_file_replaced();
@@ -88,10 +79,9 @@ class replaced_files {
   // Throws: input_error.
   void write(std::size_t place_number, std::string_view bytes);
   // Effects: the places have the contents that were written. Throws: input_error.
-  void commit(reaches_disk when = reaches_disk::some_time);
+  void commit();
   // The same for contents, one of each place, that are there as a whole.
-  void commit(const std::vector<std::string>& contents,
-              reaches_disk when = reaches_disk::some_time);
+  void commit(const std::vector<std::string>& contents);
   // The same where a program was run, of whose end the status tells. Returns: the status, even
   // where the contents cannot be written, as fail_beside() does. Throws: as that.
   int commit_beside(int status, const std::vector<std::string>& contents);
@@ -108,40 +98,6 @@ class replaced_files {
 
   std::vector<std::string> inputs_;
   std::vector<place> places_;
-};
-
-// Files that are replaced while other work goes on.
-
-// Writes by a thread of its own: a disk that stands still for a while does not stop the caller,
-// whom others wait for. A file has its old contents or the new ones, also after the machine has
-// stopped.
-class background_files {
- public:
-  background_files() = default;
-  // Waits until all is written.
-  ~background_files();
-  background_files(const background_files&) = delete;
-  background_files& operator=(const background_files&) = delete;
-
-  // Effects: the file will have these contents. Those that still wait for the same file are
-  // dropped. When it cannot be written, that is said on standard error, once for each file.
-  void replace(const std::string& path, std::string contents);
-  // Effects: waits until all is written. Returns: of each file whose last contents could not be
-  // written, why.
-  std::vector<std::string> finish();
-
- private:
-  void write_what_comes();
-  void end_writer();
-
-  std::mutex lock_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> waiting_;  // path -> contents
-  std::map<std::string, std::string>
-      failures_;                   // path -> why the last try failed; empty: it did not
-  std::set<std::string> written_;  // by this, so they are replaced
-  bool is_last_ = false;
-  std::thread writer_;  // from the first file on
 };
 
 }  // namespace ashlar::files

@@ -4,7 +4,7 @@
 #include <tests/support/test_headers.hpp>
 
 #include "tools/findings/remedies.hpp"
-#include "tools/findings/test_runs.hpp"
+#include "tools/findings/runs_test.hpp"
 
 namespace ashlar::findings {
 namespace {

@@ -56,16 +56,6 @@ nlohmann::json sample_json(const run_sample& sample) {
   return object;
 }
 
-std::string csv_quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
 // The end of a failed run's standard error: enough to see why, not enough to bury the table.
 std::string last_lines(const std::string& text) {
   constexpr std::size_t line_count = 3;
@@ -223,29 +213,6 @@ nlohmann::json comparison_json(const comparison& compared) {
     document["allocators"].push_back(std::move(entry));
   }
   return document;
-}
-
-std::string comparison_csv(const comparison& compared) {
-  std::string text =
-      "label,allocator,library,warmup,round,position,exit_status,signal,wall_seconds,user_seconds,"
-      "system_seconds,peak_rss_bytes,minor_faults,major_faults,voluntary_switches,"
-      "involuntary_switches\n";
-  for (const allocator_samples& samples : compared.allocators) {
-    for (const run_sample& sample : samples.samples) {
-      const child_outcome& outcome = sample.outcome;
-      const bool exited = WIFEXITED(outcome.wait_status);
-      text += fmt::format(
-          "{},{},{},{},{},{},{},{},{:.9f},{:.6f},{:.6f},{},{},{},{},{}\n",
-          csv_quoted(compared.label), csv_quoted(samples.which.name),
-          csv_quoted(samples.which.library), sample.warmup ? 1 : 0, sample.round, sample.position,
-          exited ? fmt::format("{}", WEXITSTATUS(outcome.wait_status)) : std::string{},
-          exited ? std::string{} : fmt::format("{}", WTERMSIG(outcome.wait_status)),
-          outcome.wall_seconds, outcome.user_seconds, outcome.system_seconds,
-          outcome.peak_rss_bytes, outcome.minor_faults, outcome.major_faults,
-          outcome.voluntary_switches, outcome.involuntary_switches);
-    }
-  }
-  return text;
 }
 
 stored_comparison parse_comparison(const std::string& text, const std::string& origin) {

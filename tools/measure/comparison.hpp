@@ -79,7 +79,6 @@ struct base_figures {
 base_figures base_of(const std::vector<allocator_summary>& summaries);
 
 nlohmann::json comparison_json(const comparison& compared);
-std::string comparison_csv(const comparison& compared);
 
 // What comparison_json() says of each allocator, read back. Throws: command_error that names
 // `origin`.

@@ -5,7 +5,7 @@
 #include <elf.h>
 
 #include "tools/files/error.hpp"
-#include "tools/measure/comparison_test_samples.hpp"
+#include "tools/measure/comparison_samples_test.hpp"
 #include "tools/measure/program_file.hpp"
 
 namespace ashlar::measure {
@@ -207,12 +207,6 @@ TEST(Comparison, NumbersThatAreNoCountsAreErrors) {
     damaged["allocators"][0]["runs"] = wrong;
     EXPECT_THROW(parse_comparison(damaged.dump(), "x"), files::command_error) << wrong;
   }
-}
-
-TEST(Comparison, CsvHasALineForEverySampleAndQuotesText) {
-  const std::string csv = comparison_csv(two_allocators());
-  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 7);
-  EXPECT_NE(csv.find("\"work, \"\"quoted\"\"\",other,/lib/other.so,0,"), std::string::npos) << csv;
 }
 
 // ---- program_file ------------------------------------------------------------------------------

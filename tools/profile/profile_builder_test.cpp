@@ -2,8 +2,8 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/profile/test_runs.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/profile/runs_test.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::profiling {
 namespace {

@@ -4,7 +4,7 @@
 #include <ashlar/heap/class_table.hpp>
 
 #include "tools/profile/profile_file.hpp"
-#include "tools/profile/test_runs.hpp"
+#include "tools/profile/runs_test.hpp"
 
 namespace ashlar::profiling {
 namespace {

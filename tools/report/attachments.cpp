@@ -111,30 +111,6 @@ chosen_pools read_pools(const std::string& text, const std::string& file) {
   });
 }
 
-json read_comparison(const std::string& text, const std::string& file) {
-  return read_document(text, file, "ashlar compare --json", [&](const json& from) {
-    require(from.at("report").get<std::string>() == "compare", "it is another report");
-    require(count_at(from, "schema") == 1,
-            "its schema is not 1, the only one that this version of ashlar knows");
-    json allocators = json::array();
-    for (const json& each : from.at("allocators")) {
-      json one{{"name", each.at("name").get<std::string>()},
-               {"runs", count_at(each, "runs")},
-               {"failure", each.at("failure").get<std::string>()}};
-      if (each.contains("wall_seconds")) {  // not where a run failed
-        for (const char* figure : {"wall_seconds", "cpu_seconds", "peak_rss_bytes"})
-          one[figure] = spread(each.at(figure));
-      }
-      allocators.push_back(std::move(one));
-    }
-    require(!allocators.empty(), "it has no allocators");
-    return json{{"file", file},
-                {"label", from.at("label").get<std::string>()},
-                {"command", from.at("command").get<std::vector<std::string>>()},
-                {"allocators", std::move(allocators)}};
-  });
-}
-
 json read_replay(const std::string& text, const std::string& file) {
   return read_document(text, file, "ashlar replay --json", [&](const json& from) {
     require(from.at("report").get<std::string>() == "replay", "it is another report");

@@ -64,9 +64,6 @@ struct chosen_pools {
 /// Reads the JSON of `ashlar tune`. Throws: attachment_error.
 [[nodiscard]] chosen_pools read_pools(const std::string& text, const std::string& file);
 
-/// Reads the JSON of `ashlar compare`. Returns: the data's member "compare". Throws: attachment_error.
-[[nodiscard]] nlohmann::json read_comparison(const std::string& text, const std::string& file);
-
 /// Reads the JSON of `ashlar replay`. Returns: the data's member "replay". Throws: attachment_error.
 [[nodiscard]] nlohmann::json read_replay(const std::string& text, const std::string& file);
 

@@ -28,20 +28,6 @@ json pools() {
           {"classes", {{{"block_size", 32}, {"alignment", 16}, {"capacity", 10}}}},
           {"inputs", {{{"file", "run.atrace"}}}}};
 }
-json comparison() {
-  return {{"report", "compare"},
-          {"schema", 1},
-          {"label", "ls"},
-          {"command", {"ls"}},
-          {"allocators",
-           {{{"name", "system"},
-             {"runs", 3},
-             {"failure", ""},
-             {"wall_seconds", times},
-             {"cpu_seconds", times},
-             {"peak_rss_bytes", times}},
-            {{"name", "broken"}, {"runs", 0}, {"failure", "exit status 1"}}}}};
-}
 json replay() {
   json latency{{"calls", 5}};
   for (const char* name : {"p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "p99.99_ns", "longest_ns"})
@@ -56,7 +42,8 @@ json replay() {
              {"wall_seconds", times},
              {"processor_seconds", times},
              {"peak_rss_bytes", times},
-             {"latencies", {{"malloc", latency}}}}}}};
+             {"latencies", {{"malloc", latency}}}},
+            {{"on", "broken"}, {"runs", 0}, {"failures", 0}}}}};
 }
 
 TEST(Attachments, AreRead) {
@@ -64,11 +51,10 @@ TEST(Attachments, AreRead) {
   EXPECT_EQ(chosen.classes.of(20, 0).block_size, 32u);
   EXPECT_EQ(chosen.classes[0].capacity, 10u);
   EXPECT_EQ(chosen.about["total_bytes"], 1000);
-  const json compared = read_comparison(comparison().dump(), "compare.json");
-  EXPECT_EQ(compared["allocators"][0]["wall_seconds"]["median"], 2.0);
-  EXPECT_FALSE(compared["allocators"][1].contains("wall_seconds"));
   const json replayed = read_replay(replay().dump(), "replay.json");
+  EXPECT_EQ(replayed["outcomes"][0]["wall_seconds"]["median"], 2.0);
   EXPECT_EQ(replayed["outcomes"][0]["latencies"]["malloc"]["p99.9_ns"], 20);
+  EXPECT_FALSE(replayed["outcomes"][1].contains("wall_seconds"));
 }
 
 // Each member is taken out, and each is made a text where it is a number (and a number where it is a text).
@@ -87,18 +73,13 @@ void refuse_each_change(const json& right, const std::function<void(const std::s
 }
 
 TEST(Attachments, WhatIsNotAsItShouldBeIsRefused) {
-  // What the report does not say of a comparison it does not read.
+  // What the report does not say of a replay it does not read.
   refuse_each_change(pools(), [](const std::string& text) { (void)read_pools(text, "x"); });
-  refuse_each_change(comparison(),
-                     [](const std::string& text) { (void)read_comparison(text, "x"); });
   refuse_each_change(replay(), [](const std::string& text) { (void)read_replay(text, "x"); });
 }
 
 // Its page would compare all with the first.
 TEST(Attachments, WhatHasNoAllocatorIsRefused) {
-  json compared = comparison();
-  compared["allocators"] = json::array();
-  EXPECT_THROW((void)read_comparison(compared.dump(), "x"), attachment_error);
   json replayed = replay();
   replayed["outcomes"] = json::array();
   EXPECT_THROW((void)read_replay(replayed.dump(), "x"), attachment_error);
@@ -107,17 +88,17 @@ TEST(Attachments, WhatHasNoAllocatorIsRefused) {
 TEST(Attachments, TheMessageNamesFileFaultAndCommand) {
   const auto message = [](const std::string& text) -> std::string {
     try {
-      (void)read_comparison(text, "out.json");
+      (void)read_replay(text, "out.json");
     } catch (const attachment_error& error) {
       return error.what();
     }
     return "none";
   };
-  for (const char* text : {"", "{", "[]", "{\"report\": \"compare\", \"schema\": 2}"}) {
+  for (const char* text : {"", "{", "[]", "{\"report\": \"replay\", \"schema\": 2}"}) {
     EXPECT_NE(message(text).find("'out.json'"), std::string::npos) << message(text);
-    EXPECT_NE(message(text).find("ashlar compare --json"), std::string::npos) << message(text);
+    EXPECT_NE(message(text).find("ashlar replay --json"), std::string::npos) << message(text);
   }
-  EXPECT_NE(message("{\"report\": \"compare\", \"schema\": 2}").find("schema"), std::string::npos);
+  EXPECT_NE(message("{\"report\": \"replay\", \"schema\": 2}").find("schema"), std::string::npos);
 }
 
 // ---- bins --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 #include <tests/support/test_headers.hpp>
 
 #include "tools/report/bins.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::report {
 namespace {

@@ -148,7 +148,6 @@ void begin_chunk(std::uint32_t index, std::uint32_t thread, std::uint32_t system
   header.sequence = sequence;
   header.ticks = ticks;
   header.used.store(0, std::memory_order_relaxed);
-  header.held.store(0, std::memory_order_relaxed);
   // What a thread does behind the last round of its destructors (the C library frees) goes into a chunk that nobody seals.
   header.system_thread = system_thread;
   header.owner.store(the_process->index + 1, std::memory_order_release);

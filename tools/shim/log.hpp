@@ -147,23 +147,4 @@ inline void put_death(trace::event_kind kind, const void* block) {
   put(kind, block, now(), 0);
 }
 
-/// Effects: announces a death of this time that is put only after the call which frees the block, when that may be
-/// somebody else's already. put() has room for it in this chunk then. Returns: false when the death is lost, and counted;
-/// else release() follows. Requires: is_on().
-inline bool hold(std::uint64_t ticks) {
-  constexpr std::uint32_t records_of_a_death = 4;  // a time, a note and its size, and the death
-  const thread_log& l = own_log;
-  const bool has_room = l.end - l.next >= std::ptrdiff_t{records_of_a_death} &&
-                        l.generation == the_process->generation;
-  if (!has_room && !refill(records_of_a_death, ticks)) [[unlikely]]
-    return false;
-  l.now->header.held.store(ticks, std::memory_order_release);
-  return true;
-}
-/// Effects: what hold() announced was put, or did not happen.
-inline void release() {
-  // A signal handler's mark may have come between, and found no chunk.
-  if (own_log.now != nullptr) own_log.now->header.held.store(0, std::memory_order_release);
-}
-
 }  // namespace ashlar::shim

@@ -38,7 +38,6 @@ void* resize(void* block, std::size_t size) {
   const outer_call outer;
   if (!outer.is_recorded()) return next.realloc(block, size);
   const std::uint64_t before = now();
-  const bool is_held = block != nullptr && hold(before);
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   const std::size_t watched_bytes = block != nullptr ? watched.take(address) : 0;
   const std::uint64_t untouched = watched_bytes != 0 ? untouched_bytes(address, watched_bytes) : 0;
@@ -46,14 +45,11 @@ void* resize(void* block, std::size_t size) {
   // Null for a size of 0 says that the block is freed, otherwise that it stays.
   const bool stays = moved == nullptr && size != 0;
   if (watched_bytes != 0 && stays) watched.add(address, watched_bytes);
-  if (is_held) {
+  if (block != nullptr && !stays) {
     // A block that grows where it is goes on: what is not touched yet may be.
     const bool grows_here = moved == block && size >= watched_bytes;
-    if (watched_bytes != 0 && !stays && !grows_here)
-      put(event_kind::untouched, block, before, untouched);
-    if (!stays)
-      put(moved != nullptr ? event_kind::from_realloc : event_kind::from_free, block, before, 0);
-    release();
+    if (watched_bytes != 0 && !grows_here) put(event_kind::untouched, block, before, untouched);
+    put(moved != nullptr ? event_kind::from_realloc : event_kind::from_free, block, before, 0);
   }
   if (moved != nullptr) put(event_kind::by_realloc, moved, now(), size);
   return moved;

@@ -2,7 +2,7 @@
 
 #include <tests/support/test_headers.hpp>
 
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::sites {
 namespace {

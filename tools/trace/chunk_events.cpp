@@ -52,14 +52,13 @@ void chunk_events::read_prefix(const spool_record& r) {
       alignment_ = std::bit_ceil(value_of(r));  // memalign takes others, and means this
       break;
     case spool_kind::stack:
-      stack_ = (definitions_ != nullptr ? definitions_->stack_base : 0) + r.number;
+      stack_ = definitions_->stack_base + r.number;
       break;
     case spool_kind::text:
       text_ = bytes_behind();
       break;
     case spool_kind::define_stack: {
       const std::string_view bytes = bytes_behind();
-      if (definitions_ == nullptr) break;
       stack_definition& stack = definitions_->stacks.emplace_back();
       stack.number = definitions_->stack_base + static_cast<std::uint32_t>(value_of(r));
       definitions_->stack_most = std::max(definitions_->stack_most, stack.number);
@@ -70,7 +69,7 @@ void chunk_events::read_prefix(const spool_record& r) {
     case spool_kind::define_module: {
       const std::string_view bytes = bytes_behind();
       constexpr std::size_t fixed = 25;
-      if (definitions_ == nullptr || bytes.size() < fixed) break;
+      if (bytes.size() < fixed) break;
       const auto id_bytes = static_cast<unsigned char>(bytes[24]);
       if (bytes.size() < fixed + id_bytes) break;
       module_definition& module = definitions_->modules.emplace_back();
@@ -84,7 +83,7 @@ void chunk_events::read_prefix(const spool_record& r) {
     case spool_kind::mapping: {
       const std::string_view bytes = bytes_behind();
       std::uint64_t numbers[3] = {};  // size, time, stack
-      if (definitions_ == nullptr || bytes.size() < sizeof numbers) break;
+      if (bytes.size() < sizeof numbers) break;
       std::memcpy(numbers, bytes.data(), sizeof numbers);
       const auto stack = static_cast<std::uint32_t>(numbers[2]);
       definitions_->mappings.push_back({numbers[1] - std::min(numbers[1], start_), value_of(r),
@@ -94,7 +93,7 @@ void chunk_events::read_prefix(const spool_record& r) {
     }
     case spool_kind::memory: {
       const std::string_view bytes = bytes_behind();
-      if (definitions_ == nullptr || bytes.size() < 16) break;
+      if (bytes.size() < 16) break;
       const std::uint64_t ticks = value_of(r);
       memory_look& look = definitions_->looks.emplace_back();
       look.time = ticks - std::min(ticks, start_);

@@ -24,9 +24,8 @@ struct chunk_definitions {
 /// Reads one chunk after the other of one thread, each while it is still written. Its times do not go back.
 class chunk_events {
  public:
-  /// `start`: the ticks at which a recording's time begins. `into`: null where stacks are not wanted.
-  explicit chunk_events(std::uint64_t start, chunk_definitions* into = nullptr)
-      : start_(start), definitions_(into) {}
+  /// `start`: the ticks at which a recording's time begins. `into` lives longer.
+  chunk_events(std::uint64_t start, chunk_definitions& into) : start_(start), definitions_(&into) {}
 
   /// Effects: goes on with this chunk. Requires: next() found nothing more in the one before, which is final.
   void begin(const chunk& c);

@@ -10,7 +10,7 @@
 #include "tools/trace/rust_names.hpp"
 #include "tools/trace/symbols.hpp"
 #include "tools/trace/text.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::trace {
 namespace {

@@ -36,7 +36,7 @@ class event_preview {
   ~event_preview() = default;
 };
 
-/// What lies in a file (trace_reader), or what a running program tells (event_stream).
+/// What lies in a file (trace_reader).
 class event_source {
  public:
   virtual ~event_source() = default;

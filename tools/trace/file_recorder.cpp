@@ -141,7 +141,7 @@ void file_recorder::read_records(const process& of, const chunk& c, thread_progr
   trace& to = *traces_[of.pid];
   const std::uint32_t thread = c.header.thread;
   std::uint64_t& last_time = to.last_time[thread];
-  if (!so_far.events) so_far.events.emplace(start_ticks(), &to.definitions);
+  if (!so_far.events) so_far.events.emplace(start_ticks(), to.definitions);
   if (!so_far.is_open) so_far.events->begin(c);
   so_far.is_open = true;
   so_far.events->not_before(last_time);

@@ -3,7 +3,7 @@
 #include <tests/support/test_headers.hpp>
 
 #include "tools/trace/reader.hpp"
-#include "tools/trace/spool_test_program.hpp"
+#include "tools/trace/spool_program_test.hpp"
 
 namespace ashlar::trace {
 namespace {

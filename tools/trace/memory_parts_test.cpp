@@ -6,8 +6,8 @@
 #include "tools/trace/memory_map.hpp"
 #include "tools/trace/process_memory.hpp"
 #include "tools/trace/resident_memory.hpp"
-#include "tools/trace/spool_test_program.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/spool_program_test.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::trace {
 namespace {

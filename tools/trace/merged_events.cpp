@@ -6,12 +6,6 @@
 namespace ashlar::trace {
 
 void merged_events::schedule(lane& added) {
-  // What was next, but behind the limit, may come behind the new one.
-  if (current_ != nullptr && added.comes_before(*current_)) {
-    lane& held_back = *current_;
-    current_ = nullptr;
-    schedule(held_back);
-  }
   waiting_.push_back(&added);
   std::ranges::push_heap(waiting_,
                          [](const lane* a, const lane* b) { return b->comes_before(*a); });
@@ -26,12 +20,12 @@ merged_events::lane* merged_events::unschedule() {
 
 const event* merged_events::peek() {
   if (current_ == nullptr) {
-    if (waiting_.empty() || waiting_.front()->turn > limit_) return nullptr;
+    if (waiting_.empty()) return nullptr;
     current_ = unschedule();
     // Until now only the first time was known; the first event has it.
     if (!current_->has_event) advance(*current_);
   }
-  return current_->turn <= limit_ ? &current_->next : nullptr;
+  return &current_->next;
 }
 
 void merged_events::pop() {

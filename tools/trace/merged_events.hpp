@@ -34,16 +34,12 @@ class merged_events : public event_source {
   virtual bool advance(lane& of) = 0;
   /// Effects: it comes in its turn from now on, until advance() finds no event. Requires: it does not yet.
   void schedule(lane& added);
-  /// Effects: no event is given out whose turn is later; at first any is.
-  void set_limit(std::uint64_t time) { limit_ = time; }
-  [[nodiscard]] std::uint64_t limit() const { return limit_; }
 
  private:
   lane* unschedule();
 
   std::vector<lane*> waiting_;  // a heap: the first is the one that all others come after
   lane* current_ = nullptr;     // peek()'s; not among those that wait
-  std::uint64_t limit_ = UINT64_MAX;
 };
 
 }  // namespace ashlar::trace

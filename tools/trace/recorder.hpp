@@ -28,7 +28,7 @@ struct process_history {
   std::optional<int> exit_status;    ///< none: not known. A signal may have killed it
 };
 
-/// Not thread-safe. What becomes of the events, a class says that is derived: file_recorder, stream_recorder.
+/// Not thread-safe. What becomes of the events, a class says that is derived: file_recorder.
 class recorder {
  public:
   virtual ~recorder();

@@ -8,12 +8,11 @@
 #include <ashlar/pool/pool_set.hpp>
 
 #include "tools/trace/error.hpp"
-#include "tools/trace/event_stream.hpp"
 #include "tools/trace/exported_profile.hpp"
 #include "tools/trace/named_profile.hpp"
 #include "tools/trace/serving_class.hpp"
 #include "tools/trace/symbols.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::trace {
 namespace {
@@ -227,61 +226,6 @@ TEST(NamedProfile, IsNothingOfOtherBytes) {
   }
 }
 
-// ---- heaptrack ---------------------------------------------------------------------------------
-
-std::string imported(const std::string& text) {
-  std::istringstream from(text);
-  std::string bytes;
-  read_heaptrack(from, "a.raw", "0.1", [&](std::string_view more) { bytes += more; });
-  return bytes;
-}
-
-std::string fault_of(const std::string& text) {
-  try {
-    imported(text);
-    return "";
-  } catch (const trace_error& error) {
-    return error.what();
-  }
-}
-
-TEST(Heaptrack, ARawRecordingIsRead) {
-  trace_reader reader =
-      test::read(imported("v 10400 3\nx b /usr/bin/ls\nX ls -l /usr\nI 1000 5e298d\nm 1 -\nm 1 x "
-                          "5000 0 36c0 4000 100\n"
-                          "m 8 /lib/a b 9000 0 10\nt 5010 0\nt 9005 1\nt 9006 1\nc a\n+ 18 2 "
-                          "f010\n+ 2a 1 f020\nc 14\n- f010\nR 5\n"),
-                 unfinished::refuse);
-  EXPECT_EQ(reader.header().get(header_name::program), "/usr/bin/ls");
-  EXPECT_EQ(reader.header().get(header_name::arguments), std::string("ls -l /usr\0", 11));
-  EXPECT_EQ(reader.header().number(header_name::page_bytes, 0), 4096u);
-  const std::vector<stack_definition> stacks{{1, {0x5010}}, {2, {0x9005, 0x5010}}};
-  EXPECT_EQ(reader.stacks(), stacks);
-  const std::vector<module_definition> modules{{0x5000, 0x86c0, 0x5000, "/usr/bin/ls"},
-                                               {0x9000, 0x9100, 0x5000, "/usr/bin/ls"},
-                                               {0x9000, 0x9010, 0x9000, "/lib/a b"}};
-  EXPECT_EQ(reader.modules(), modules);
-  event first = test::birth(1, 10, 0xf010, 24);
-  first.stack = 2;
-  ASSERT_NE(reader.peek(), nullptr);
-  EXPECT_EQ(*reader.peek(), first);
-  reader.pop();
-  EXPECT_EQ(reader.peek()->size, 42u);
-  reader.pop();
-  EXPECT_EQ(*reader.peek(), test::death(1, 20, 0xf010));
-  reader.pop();
-  EXPECT_EQ(reader.peek(), nullptr);
-}
-
-TEST(Heaptrack, WhatIsNoRecordingIsRefusedWithItsOffset) {
-  EXPECT_NE(fault_of("").find("a.raw: at byte 0"), std::string::npos);
-  EXPECT_NE(fault_of("hello").find("a.raw: at byte 0"), std::string::npos);
-  for (const char* wrong : {"+ 1 9 f", "+ 1", "- ", "t 1 5", "m 99 a", "x ff a", "m 1 a 0 5 "}) {
-    const std::string fault = fault_of(std::string("v 1 3\n") + wrong + "\n");
-    EXPECT_EQ(fault.substr(0, 18), "a.raw: at byte 6: ") << wrong;
-  }
-}
-
 // ---- serving_class -----------------------------------------------------------------------------
 // The rule against its own words, and against a pool set.
 
@@ -414,98 +358,6 @@ TEST(StepCounts, EachStepCountsWhereItBelongs) {
   EXPECT_EQ(std::tuple(counts.live_blocks, counts.live_bytes, counts.peak_blocks,
                        counts.peak_blocks_time, counts.peak_bytes, counts.peak_bytes_time),
             std::tuple(2u, 21u, 4u, 6u, 31u, 6u));
-}
-
-// ---- event_stream ------------------------------------------------------------------------------
-
-constexpr std::uint64_t ticks_per_second = 1'000'000;  // clocks differ by 5 ticks at most
-static_assert(clock_difference(ticks_per_second) == 5);
-
-/// Two threads with a chunk each.
-class EventStream : public testing::Test {
- protected:
-  EventStream() {
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      chunks_[i] = std::make_unique<chunk>();
-      chunks_[i]->header.thread = i + 1;
-    }
-  }
-  void attach() {
-    for (std::uint32_t i = 0; i < 2; ++i) stream_.attach(i);
-  }
-  void put(std::uint32_t thread, event_kind kind, std::uint32_t time, std::uint64_t address) {
-    chunk& c = *chunks_[thread - 1];
-    const std::uint32_t used = c.header.used.load();
-    c.records[used] = {static_cast<std::uint64_t>(kind) << 56 | address, time, 16};
-    c.header.used.store(used + 1);
-  }
-  std::vector<std::uint64_t> read() {
-    std::vector<std::uint64_t> times;
-    for (; const event* const e = stream_.peek(); stream_.pop()) times.push_back(e->time);
-    return times;
-  }
-
-  std::array<std::unique_ptr<chunk>, 2> chunks_;
-  event_stream stream_{{[this](std::uint32_t i) -> const chunk& { return *chunks_[i]; },
-                        [](std::uint32_t) { return false; },
-                        [](std::uint32_t) { ADD_FAILURE() << "nothing is final"; }},
-                       0,
-                       ticks_per_second};
-};
-
-TEST_F(EventStream, WhatClocksMayDifferByIsNotKnownYet) {
-  for (const std::uint32_t time : {10u, 90u, 91u, 100u})
-    put(1, event_kind::by_malloc, time, time * 16);
-  attach();
-  EXPECT_TRUE(read().empty());
-  stream_.know_until(100);
-  EXPECT_EQ(read(), (std::vector<std::uint64_t>{10, 90}));
-  stream_.know_until(50);  // no way back
-  EXPECT_TRUE(read().empty());
-  stream_.know_until(110);
-  EXPECT_EQ(read(), (std::vector<std::uint64_t>{91, 100}));
-}
-
-TEST_F(EventStream, WhatWasNextIsNotWhenAnEarlierOneComes) {
-  put(1, event_kind::by_malloc, 10, 0x3000);
-  put(1, event_kind::by_malloc, 95, 0x1000);
-  attach();
-  stream_.know_until(100);
-  EXPECT_EQ(read(), (std::vector<std::uint64_t>{10}));
-  put(2, event_kind::by_malloc, 93, 0x2000);
-  stream_.know_until(110);
-  EXPECT_EQ(read(), (std::vector<std::uint64_t>{93, 95}));
-}
-
-// The clock of thread 2 is ahead by four: its birth is told before the death that it follows, and just before the limit.
-TEST_F(EventStream, ABirthWaitsForTheDeathThatFreedItsAddress) {
-  put(1, event_kind::by_malloc, 10, 0x1000);
-  put(2, event_kind::by_malloc, 89, 0x1000);
-  attach();
-  lifetimes steps(stream_);
-  step s;
-  stream_.know_until(95);
-  ASSERT_TRUE(steps.next(s));
-  EXPECT_FALSE(steps.next(s));  // 89 is not known to be next
-  put(1, event_kind::from_free, 93, 0x1000);
-  stream_.know_until(99);
-  EXPECT_FALSE(steps.next(s));  // 89 is, and waits for 93
-  stream_.know_until(103);
-  ASSERT_TRUE(steps.next(s));
-  EXPECT_EQ(s.happened, step::what::death);
-  EXPECT_EQ(s.time, 93u);
-  ASSERT_TRUE(steps.next(s));
-  EXPECT_EQ(s.happened, step::what::birth);
-  EXPECT_EQ(steps.missing_deaths(), 0u);
-}
-
-TEST_F(EventStream, TheEarliestAnnouncedDeathCounts) {
-  attach();
-  EXPECT_EQ(stream_.held(), UINT64_MAX);
-  chunks_[0]->header.held.store(70);
-  EXPECT_EQ(stream_.held(), 70u);
-  chunks_[1]->header.held.store(60);
-  EXPECT_EQ(stream_.held(), 60u);
 }
 
 }  // namespace

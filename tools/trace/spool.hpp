@@ -10,11 +10,6 @@
 //
 // Laws: a chunk's records below `used` are whole. Only its owner goes from taken to sealed, only the recorder from there
 // to free, and from taken to free where the owner has ended. A thread's chunks are numbered 0, 1, ..., and it seals one before it takes the next.
-//
-// Who reads chunks while they are written (stream_recorder) relies on more. A thread tells a block's death before it
-// gives the block back, and its birth before anybody has it; where it cannot (realloc), it says first that it is going to
-// (`held`). So whatever comes before an event of a block was told before the event's time. What is told late, by a thread
-// that the system stopped between its look at the clock and the record, is of a block that is nobody else's yet.
 #pragma once
 
 #include <atomic>
@@ -69,11 +64,9 @@ struct chunk_header {
   std::uint32_t sequence;
   std::atomic<std::uint32_t> used;  // records; of a description: bytes
   std::uint64_t ticks;              // not after the first record
-  /// The time of a death that is told after the call that frees the block; 0: there is none.
-  std::atomic<std::uint64_t> held;
-  std::uint32_t system_thread;  // its number with the system: tells whether it is still there
+  std::uint32_t system_thread;      // its number with the system: tells whether it is still there
   std::uint32_t unused_half;
-  std::uint64_t unused[3];
+  std::uint64_t unused[4];
 };
 static_assert(sizeof(chunk_header) == 64);
 

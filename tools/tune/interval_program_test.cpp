@@ -4,7 +4,7 @@
 #include <tests/support/test_headers.hpp>
 
 #include "tools/tune/sizing.hpp"
-#include "tools/tune/test_workloads.hpp"
+#include "tools/tune/workloads_test.hpp"
 
 namespace ashlar::tune {
 namespace {

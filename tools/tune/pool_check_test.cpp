@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <tests/support/test_headers.hpp>
 
-#include "tools/profile/test_runs.hpp"
+#include "tools/profile/runs_test.hpp"
 #include "tools/tune/pool_files.hpp"
-#include "tools/tune/test_workloads.hpp"
+#include "tools/tune/workloads_test.hpp"
 
 namespace ashlar::tune {
 namespace {

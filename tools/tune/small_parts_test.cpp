@@ -6,8 +6,8 @@
 
 #include "tools/tune/heap_tuning.hpp"
 #include "tools/tune/interval_program.hpp"
-#include "tools/tune/test_workloads.hpp"
 #include "tools/tune/tuning.hpp"
+#include "tools/tune/workloads_test.hpp"
 
 namespace ashlar::tune {
 namespace {

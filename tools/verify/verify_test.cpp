@@ -8,7 +8,7 @@
 
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 #include "tools/tune/pool_check.hpp"
 #include "tools/tune/pool_files.hpp"
 

@@ -36,8 +36,8 @@ struct compare_options {
   std::vector<std::string> only;  // names; empty: all that are found
   std::optional<std::uint64_t> seed;
   std::string label;   // empty: the program's file name
-  std::string output;  // the page, or the picture; empty: none
-  std::string json_path, csv_path;
+  std::string output;  // the page; empty: none
+  std::string json_path;
   bool show_output = false;
   bool list_only = false;   // list_allocators() instead
   bool summarises = false;  // files instead of a program
@@ -180,7 +180,6 @@ int compare_command(const compare_options& options) {
   for (const measure::allocator& each : list) inputs.push_back(each.library);
   files::replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
-  if (!options.csv_path.empty()) files.prepare("--csv", options.csv_path);
   if (!options.output.empty()) files.prepare("-o", options.output);
 
   measure::comparison compared;
@@ -219,10 +218,7 @@ int compare_command(const compare_options& options) {
   if (!options.json_path.empty()) {
     contents.push_back(files::json_text(measure::comparison_json(compared), 1) + "\n");
   }
-  if (!options.csv_path.empty()) contents.push_back(measure::comparison_csv(compared));
-  if (!options.output.empty())
-    contents.push_back(options.output.ends_with(".svg") ? comparison_picture(compared)
-                                                        : comparison_page(compared));
+  if (!options.output.empty()) contents.push_back(comparison_page(compared));
   return files.commit_beside(status_of(compared), contents);
 }
 
@@ -263,10 +259,8 @@ void add_compare(command_parser& to) {
       .separated_by_commas();
   compare.value("--label", "NAME", with->label, "The program's name in a summary");
   add_seed(compare, with->seed, "Decides the order of runs (default: a random one, printed)");
-  compare.output(with->output,
-                 "Write a page with charts to FILE, too; the charts alone where it ends in .svg");
+  compare.output(with->output, "Write a page with charts to FILE, too");
   compare.json(with->json_path, "All samples as JSON, on standard output or into FILE");
-  compare.output_file("--csv", with->csv_path, "Write all samples as CSV to FILE");
   compare.flag("--show-output", with->show_output, "Do not drop the program's output");
   compare.flag("--list", with->list_only, "List the allocators found and exit");
   compare.flag("--summary", with->summarises, "One table of what --json wrote: FILE...");

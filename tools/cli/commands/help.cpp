@@ -186,9 +186,7 @@ void add_help(command_parser& to) {
       write_pages(to.description(), with->folder);
       return 0;
     }
-    const std::string text = with->shell == "bash"   ? bash_completion(to.description())
-                             : with->shell == "zsh"  ? zsh_completion(to.description())
-                             : with->shell == "fish" ? fish_completion(to.description())
+    const std::string text = !with->shell.empty()    ? std::string(completion_script(with->shell))
                              : with->command.empty() ? to.help()
                                                      : to.help(with->command);
     std::fputs(text.c_str(), stdout);

@@ -1,5 +1,4 @@
-// tools/cli/commands/record.cpp: `ashlar record`: a program's allocations into a trace or a
-// profile. Layer: cli.
+// tools/cli/commands/record.cpp: `ashlar record`: a program's allocations into a trace. Layer: cli.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -31,7 +30,6 @@
 #include "tools/trace/file_recorder.hpp"
 #include "tools/trace/process_memory.hpp"
 #include "tools/trace/resident_memory.hpp"
-#include "tools/trace/stream_recorder.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -42,12 +40,11 @@ constexpr std::size_t lines_told = 3;
 
 struct record_options {
   std::vector<std::string> command;
-  std::string output;             // empty: run.atrace; of a profile run.aprof
+  std::string output;             // empty: run.atrace
   bool is_named = true;           // by -o
   std::uint32_t stack_depth = 0;  // 0: no stacks
   bool no_stacks = false;
-  bool symbols = false;               // the names of the calls go into the trace
-  std::uint32_t profile_seconds = 0;  // 0: a trace; otherwise a profile, written so often
+  bool symbols = false;           // the names of the calls go into the trace
   std::string on;                 // "ashlar", a library, or empty: what the program uses by itself
   std::vector<std::string> only;  // programs; empty: all
   std::optional<std::uint64_t> pid;  // of a process that runs already
@@ -68,7 +65,6 @@ Examples:
   ashlar record --no-stacks -o jobs.atrace -- ./jobs      for ashlar tune and ashlar replay
   ashlar record --symbols -o to_send.atrace -- ./parser big.json
   ashlar record --on ashlar -- ./server --once
-  ashlar record --profile=600 -o server.aprof -- ./server
   ashlar record -p $(pidof server) --seconds 30 -o server.atrace
 
 Exit status: the program's; where a signal killed it, ashlar dies by that signal, too, and the trace is
@@ -286,6 +282,8 @@ void tell_answer(const std::string& trace, const std::string& written) try {
   fmt::print(stderr, "ashlar: {}\n", reason_of(error));
 }
 
+// Effects: runs the program with this process's own standard streams; says on standard error what
+// was written. Returns: the program's wait status, for end_like(). Throws: command_error.
 int record_traces(const record_options& options) {
   recorded_program program(options.command, options.on);
   std::optional<recording_folder> folder;
@@ -346,42 +344,16 @@ int record_traces(const record_options& options) {
                      outcome);
 }
 
-int record_profile(const record_options& options) {
-  profile_recording profiles(options.output, std::chrono::seconds(options.profile_seconds));
-  recorded_program program(options.command, options.on);
-  trace::stream_recorder recorder(
-      [&](std::uint32_t pid, trace::event_source& from) { return profiles.open(pid, from); });
-  const measure::child_outcome outcome =
-      program.run(recorder, [&](std::uint32_t pid) { profiles.begin(pid); });
-  const auto unwritten = profiles.finish();
-  if (!program.failure().empty()) return fail_beside(outcome.wait_status, program.failure());
-  if (!unwritten.empty()) return fail_beside(outcome.wait_status, unwritten);
-  const auto& results = profiles.results();
-  for (const auto& result : results) {
-    fmt::print(stderr, "ashlar: {}: {} births and {} deaths of process {} in {}\n", result.path,
-               format_count(result.births), format_count(result.deaths), result.pid,
-               format_bytes(result.bytes));
-  }
-  return program.end(has_process(results, outcome), fmt::format("profile '{}'", options.output),
-                     outcome);
-}
-
 // Effects: finds out what the words of the line leave open. Throws: command_error.
 void complete(record_options& options) {
-  const bool is_profile = options.profile_seconds != 0;
-  if (options.no_stacks || is_profile)
+  if (options.no_stacks)
     options.stack_depth = 0;
   else if (options.stack_depth == 0)
     options.stack_depth = most_calls;
   options.is_named = !options.output.empty();
-  if (options.output.empty())
-    options.output = is_profile             ? "run.aprof"
-                     : options.only.empty() ? "run.atrace"
-                                            : default_folder;
+  if (options.output.empty()) options.output = options.only.empty() ? "run.atrace" : default_folder;
   if (options.output == "-") throw command_error(status_usage, no_trace_beside_program);
   const bool is_tree = names_folder(options.output);
-  if (is_profile && is_tree)
-    throw command_error(status_usage, "a folder has traces: with --profile, -o names a file");
   if (!options.only.empty() && !is_tree)
     throw command_error(status_usage,
                         "--only writes a folder: -o names one by .atree or '/' at its end");
@@ -401,22 +373,15 @@ void complete(record_options& options) {
         fmt::format("{} is no number of a process (pgrep -l NAME tells them)", *options.pid));
 }
 
-// Effects: runs the program with this process's own standard streams; says on standard error what
-// was written. Returns: the program's wait status, for end_like(). Throws: command_error.
-int record_program(const record_options& options) {
-  if (options.profile_seconds != 0) return record_profile(options);
-  return record_traces(options);
-}
-
 }  // namespace
 
 void add_record(command_parser& to) {
-  command& record = to.add({"record", "Write a program's allocations into a trace or a profile",
+  command& record = to.add({"record", "Write a program's allocations into a trace",
                             "[OPTIONS] -- PROGRAM [ARGUMENTS...]", record_footer});
   const auto with = std::make_shared<record_options>();
   record.output(with->output,
-                "The trace (default: run.atrace; of several processes run.atree), a folder "
-                "NAME.atree, or the profile (run.aprof)");
+                "The trace (default: run.atrace; of several processes run.atree), or a folder "
+                "NAME.atree");
   const option stacks = record.flag_with_value(
       "--stacks", "DEPTH", most_calls, with->stack_depth,
       "At most DEPTH of the calls that led to each block (default 64, which is the most)");
@@ -433,22 +398,12 @@ void add_record(command_parser& to) {
                                  "Record the processes of these programs only, into a folder "
                                  "(default: run.atree); comma separated")
                           .separated_by_commas();
-  const option profile =
-      record
-          .flag_with_value(
-              "--profile", "SECONDS", 60, with->profile_seconds,
-              "No trace, but what ashlar tune profile makes of one; written every SECONDS (60)")
-          .within(1, 1'000'000)
-          .excludes(stacks)
-          .excludes(symbols)
-          .excludes(only);
   const option on =
       record.value("--on", "LIBRARY", with->on,
                    "Preload this allocator behind the recorder: ashlar, or a library");
   record
       .value("-p,--pid", "PID", with->pid,
              "Record a process that runs already, until Ctrl-C; it goes on as before")
-      .excludes(profile)
       .excludes(only)
       .excludes(on);
   record.value("--seconds", "N", with->seconds, "With -p: end the recording after so long")
@@ -460,7 +415,7 @@ void add_record(command_parser& to) {
     if (!with->pid) with->command = record.program();
     complete(*with);
     if (with->pid) return {record_running(*with), {}};
-    return {0, record_program(*with)};
+    return {0, record_traces(*with)};
   });
 }
 

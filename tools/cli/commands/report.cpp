@@ -48,7 +48,6 @@ struct report_options {
   std::vector<std::string> traces;  // one
   std::string process;              // of a folder
   std::string pools;                // of `ashlar tune`; empty: none
-  std::string compare;              // of `ashlar compare --json`; empty: none
   std::string replay;               // of `ashlar replay --json`; empty: none
   std::string output;               // empty: report.html, but nothing with `json_path`
   std::string json_path;
@@ -70,7 +69,7 @@ profile it has figures alone. docs/findings.md has the kinds of findings and the
 
 Examples:
   ashlar report run.atrace -o run.html
-  ashlar report run.atrace --pools pools.json --compare compare.json
+  ashlar report run.atrace --pools pools.json --replay replay.json
   ashlar report build.atree -o build.html
   ashlar report --text run.atrace
   ashlar report --text --process cc1plus build.atree
@@ -245,15 +244,12 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   report::trace_request request{
       .file = trace, .chosen = {}, .names_of = {}, .site_of = site_for, .also = {}};
   nlohmann::json pools;
-  nlohmann::json compare;
   nlohmann::json replay;
   if (!options.pools.empty()) {
     report::chosen_pools read = report::read_pools(files::read_input(options.pools), options.pools);
     request.chosen = std::move(read.classes);
     pools = std::move(read.about);
   }
-  if (!options.compare.empty())
-    compare = report::read_comparison(files::read_input(options.compare), options.compare);
   if (!options.replay.empty())
     replay = report::read_replay(files::read_input(options.replay), options.replay);
   const auto reader = open_trace(trace);
@@ -274,7 +270,6 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   data["report"] = "trace";
   data["schema"] = report_schema;
   data["pools"] = std::move(pools);
-  data["compare"] = std::move(compare);
   data["replay"] = std::move(replay);
   return data;
 }
@@ -285,10 +280,9 @@ constexpr std::size_t pages_max = 12;
 // Returns: what the page of a whole tree shows: the processes, and the data of the chosen one, which
 // comes first, and of others.
 nlohmann::json tree_data(const report_options& options, const chosen_trace& chosen) {
-  if (!options.pools.empty() || !options.compare.empty() || !options.replay.empty())
-    throw input_error(
-        fmt::format("--pools, --compare and --replay are of one process: name its trace, as '{}'",
-                    chosen.path));
+  if (!options.pools.empty() || !options.replay.empty())
+    throw input_error(fmt::format(
+        "--pools and --replay are of one process: name its trace, as '{}'", chosen.path));
   std::vector<std::size_t> places = places_by_memory(*chosen.tree);
   places.erase(std::ranges::find(places, chosen.place));
   places.insert(places.begin(), chosen.place);
@@ -317,7 +311,7 @@ int page_report(const report_options& options) {
   if (!chosen.tree && profiling::is_profile(chosen.path))
     throw input_error(fmt::format(
         "'{0}' is a profile, of which there is no page: ashlar report --text {0}", chosen.path));
-  files::replaced_files files({chosen.path, options.pools, options.compare, options.replay});
+  files::replaced_files files({chosen.path, options.pools, options.replay});
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
   if (!output.empty()) files.prepare("-o", output);
   nlohmann::json data;
@@ -367,7 +361,6 @@ void add_report(command_parser& to) {
   report.value("--rows", "N", with->rows,
                "--text: so many sizes, call sites, processes and findings (default 10)");
   report.file("--pools", with->pools, "The pools that ashlar tune chose (JSON)");
-  report.file("--compare", with->compare, "Several allocators, by ashlar compare --json");
   report.file("--replay", with->replay, "The trace on several allocators, by ashlar replay --json");
   report.json(with->json_path, "What the page, or the text, shows; a page then only with -o");
   report

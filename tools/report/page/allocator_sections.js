@@ -97,12 +97,11 @@ const spreadCells = (item) =>
     item[key] === undefined ? ["–", "–", "–"] : ["median", "min", "max"].map((which) => digits(item[key][which])),
   );
 
-function compareSection(section, data) {
-  const c = data.compare;
+function compareSection(section, c) {
   say(
     section,
     make("code", {}, c.command.join(" ")),
-    ` on several allocators (${c.file}): bars are medians, lines from the least to the most of all runs. ` +
+    " on several allocators: bars are medians, lines from the least to the most of all runs. " +
       `Below ${c.allocators[0].name} is better.`,
   );
   rangeCharts(section, c.allocators);
@@ -112,6 +111,21 @@ function compareSection(section, data) {
     [{ label: "allocator", text: true }, { label: "runs" }, ...spreadColumns, { label: "failure", text: true }],
     c.allocators.map((a) => [a.name, count(a.runs), ...spreadCells(a), a.failure || "–"]),
   );
+  section.append(make("pre", {}, c.notes));
+}
+
+// The page of ashlar compare.
+// Returns: what main.js puts together.
+function comparisonPage(written) {
+  return {
+    data: written,
+    program: written.label,
+    subject: "on several allocators",
+    about: [],
+    warnings: [],
+    tiles: [],
+    sections: { compare: compareSection },
+  };
 }
 
 const percentiles = [

@@ -2,11 +2,12 @@
 const written = JSON.parse(byId("data").textContent);
 // {data, program, subject: behind its name, about: nodes, warnings, tiles: [[name, figure, more]],
 //  sections: {element: build(section, data), or nothing}}
-const page = written.report === "diff" ? differencePage(written) : tracePage(written);
+const pages = { diff: differencePage, compare: comparisonPage };
+const page = (pages[written.report] || tracePage)(written);
 
 byId("program").textContent = page.program;
 byId("subject").textContent = page.subject;
-const command = `ashlar ${written.report === "diff" ? "diff" : "report"}`;
+const command = `ashlar ${pages[written.report] ? written.report : "report"}`;
 document.title = `${command}: ${page.program}`;
 byId("about").append(...page.about);
 byId("command").textContent = command;

@@ -64,7 +64,6 @@ function tracePage(written) {
       calls: ran && data.call_sites && callsSection,
       held: ran && data.timeline.held && heldSection,
       replay: data.replay && replaySection,
-      compare: data.compare && compareSection,
       live: ran && liveSection,
       sizes: ran && sizesSection,
       lifetimes: ran && lifetimesSection,

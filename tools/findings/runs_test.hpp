@@ -1,8 +1,8 @@
-// tools/findings/test_runs.hpp: small runs made by hand, for the tests of this room.
+// tools/findings/runs_test.hpp: small runs made by hand, for the tests of this room.
 #pragma once
 
 #include "tools/findings/finder.hpp"
-#include "tools/trace/trace_test_files.hpp"
+#include "tools/trace/trace_files_test.hpp"
 
 namespace ashlar::findings::test {
 

@@ -1,4 +1,4 @@
-// tools/profile/test_runs.hpp: random runs for the tests of this folder.
+// tools/profile/runs_test.hpp: random runs for the tests of this folder.
 #pragma once
 
 #include <random>

@@ -1,4 +1,4 @@
-// tools/trace/trace_test_files.hpp: small traces made by hand, for the tests.
+// tools/trace/trace_files_test.hpp: small traces made by hand, for the tests.
 #pragma once
 
 #include "tools/trace/reader.hpp"

@@ -1,4 +1,4 @@
-// tools/trace/spool_test_program.hpp: a program's side of a spool, one step after the other, for the tests of recorders. What
+// tools/trace/spool_program_test.hpp: a program's side of a spool, one step after the other, for the tests of recorders. What
 // libashlar-record.so does by itself.
 #pragma once
 
@@ -63,7 +63,6 @@ class spool_program {
     header.sequence = sequence;
     header.ticks = spool_->start_ticks;
     header.used.store(0);
-    header.held.store(0);
     header.system_thread = system_thread;
     std::atomic<std::uint32_t>& threads = spool_->processes[process].threads;
     threads.store(std::max(threads.load(), thread));
@@ -90,10 +89,6 @@ class spool_program {
   void put(std::uint32_t index, spool_kind kind, std::uint64_t value, std::uint32_t number = 0) {
     put(index, {static_cast<std::uint64_t>(kind) << 56 | value, 0, number});
   }
-  void hold(std::uint32_t index, std::uint64_t time) {
-    chunk_of(spool_, index)->header.held.store(time == 0 ? 0 : spool_->start_ticks + time);
-  }
-
   /// The time of an event that happens now.
   [[nodiscard]] std::uint64_t now() const {
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// tools/measure/comparison_test_samples.hpp: a comparison of two allocators, for the tests.
+// tools/measure/comparison_samples_test.hpp: a comparison of two allocators, for the tests.
 #pragma once
 
 #include "tools/measure/comparison.hpp"

@@ -1,4 +1,4 @@
-// tools/tune/test_workloads.hpp: random workloads for the tests of this folder.
+// tools/tune/workloads_test.hpp: random workloads for the tests of this folder.
 #pragma once
 
 #include <random>
