@@ -273,7 +273,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       return own != nullptr ? heap.flush_resting(*own, round, left) : 0;
     }
     [[nodiscard]] bool gives_more(std::uint32_t round) const noexcept {
-      return own != nullptr && own->settling_round == round && own->stacks_to_settle != 0;
+      return own != nullptr && own->sorting_round == round && own->stacks_to_sort != 0;
     }
     void give_all() const noexcept {
       if (own != nullptr) heap.flush_to(*own, resting_place::slabs);
@@ -490,12 +490,12 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Effects: goes on to give back to the slabs what rests, once round all stacks in each round,
   /// until `left` is spent; looks at the rest, so that next time it may. Returns: the bytes.
   std::size_t flush_resting(cache& own, std::uint32_t round, step_budget& left) noexcept {
-    if (own.settling_round != round) {
-      own.settling_round = round;
-      own.stacks_to_settle = static_cast<std::uint16_t>(classes::count());
+    if (own.sorting_round != round) {
+      own.sorting_round = round;
+      own.stacks_to_sort = static_cast<std::uint16_t>(classes::count());
     }
     std::size_t bytes = 0;
-    while (own.stacks_to_settle != 0 && left.is_left()) {
+    while (own.stacks_to_sort != 0 && left.is_left()) {
       left.spend<space_type>(step::stack_passed);
       const auto c = static_cast<class_index>((own.looked_at + 1u) % classes::count());
       const std::size_t had = c != 0 ? own.count(c) : 0;
@@ -507,7 +507,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
         if (!is_empty) continue;
       }
       own.looked_at = c;
-      --own.stacks_to_settle;
+      --own.stacks_to_sort;
     }
     return bytes;
   }

@@ -10,10 +10,10 @@
 //   page heap
 //
 // Law: the heap takes addresses that it never used only when nothing at hand can serve. First a
-// request goes without growth, then
-// with growth (and some of what rests is sorted back before, if that pays), then all that rests is
-// sorted back, and growth is tried once more. Invariant: held() == bytes of blocks that callers and
-// caches have. Thread-safety: any caller at any time, unless a function says otherwise.
+// request goes without growth, then with growth (and some of what rests is sorted back before, if
+// that pays), then all that rests is sorted back, and growth is tried once more.
+// Invariant: held() == bytes of blocks that callers and caches have.
+// Thread-safety: any caller at any time, unless a function says otherwise.
 #pragma once
 
 #include <algorithm>
