@@ -66,7 +66,7 @@ extern "C" [[gnu::visibility("default")]] int prctl(int option,
   return enter_sandbox(value[0] == SECCOMP_MODE_STRICT, call, [](int r) { return r == 0; });
 }
 
-#if defined(__x86_64__)
+#if ASHLAR_HAS_SYSTEM_CALL
 namespace {
 
 extern "C" [[gnu::used]] long ashlar_filter_call(long number, unsigned operation, unsigned flags,
