@@ -85,12 +85,12 @@ struct small_heap {
 };
 struct handle {
   small_heap* heap;
-  [[nodiscard]] void* take(std::size_t, std::size_t, bool&) const {
+  [[nodiscard]] new_block take(std::size_t, std::size_t, bool) const {
     ++heap->asked;
-    if (heap->unused.empty()) return nullptr;
+    if (heap->unused.empty()) return {};
     void* const block = heap->unused.back();
     heap->unused.pop_back();
-    return block;
+    return {block, false};
   }
   [[nodiscard]] static std::size_t usable_size(const void*, const char*) {
     return full_check::bytes_for(small_heap::size, small_heap::alignment);

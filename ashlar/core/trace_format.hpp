@@ -116,12 +116,13 @@ enum class frame_kind : std::uint32_t {
 
 /// Of what a stretch of a process's memory is.
 enum class memory_kind : std::uint8_t {
-  file = 1,   ///< name: the file's, without its folder; with its data that has no file behind it
-  heap = 2,   ///< what the system calls [heap]
-  stack = 3,  ///< of any thread
+  file = 1,       ///< name: the file's, without its folder
+  heap = 2,       ///< what the system calls [heap]
+  stack = 3,      ///< of any thread
   anonymous = 4,  ///< name: what the process has given it; empty: none
   shared = 5,     ///< memory that processes can share; name: its file's
   recorder = 6,   ///< without the recorder, it would not be there
+  data = 7,       ///< static data, which a program may write; name: its file's
 };
 /// Stands in a stack behind the outermost frame that was kept, where the stack goes on.
 inline constexpr std::uint64_t cut_frame = 0;

@@ -48,7 +48,7 @@ PROGRAM(growth_copied) {
   std::size_t all = 0;
   for (int round = 0; round < 300; ++round) {
     std::vector<name> names;
-    for (int i = 0; i < 30; ++i) names.emplace_back(i);  // missed: growth
+    for (int i = 0; i < 30; ++i) names.emplace_back(i);  // planted: growth
     all += names.size();
   }
   std::printf("%zu\n", all);

@@ -25,6 +25,8 @@ void add(trace::stack_figures& to, const trace::stack_figures& more) {
   to.live_blocks += more.live_blocks;
   to.live_bytes += more.live_bytes;
   to.at_peak_bytes += more.at_peak_bytes;
+  to.then_bytes += more.then_bytes;
+  to.resident_bytes += more.resident_bytes;
   to.temporaries += more.temporaries;
   to.unreachable_blocks += more.unreachable_blocks;
   to.unreachable_bytes += more.unreachable_bytes;
@@ -156,8 +158,8 @@ std::vector<site_line> site_lines(
   lines.reserve(merged.size());
   for (const auto& [site, sum] : merged) lines.push_back({site, sum});
   std::ranges::sort(lines, [](const site_line& a, const site_line& b) {
-    return std::tie(b.figures.at_peak_bytes, b.figures.bytes, a.site) <
-           std::tie(a.figures.at_peak_bytes, a.figures.bytes, b.site);
+    return std::tie(b.figures.resident_bytes, b.figures.at_peak_bytes, b.figures.bytes, a.site) <
+           std::tie(a.figures.resident_bytes, a.figures.at_peak_bytes, a.figures.bytes, b.site);
   });
   auto kept = static_cast<std::ptrdiff_t>(std::min(rows, lines.size()));
   if (kept == 0) return {};
@@ -236,6 +238,7 @@ nlohmann::json figures_json(const trace::stack_figures& figures) {
   return {{"births", figures.births},
           {"bytes", figures.bytes},
           {"bytes_at_peak", figures.at_peak_bytes},
+          {"bytes_in_memory", figures.resident_bytes},
           {"bytes_at_end", figures.live_bytes},
           {"blocks_at_end", figures.live_blocks},
           {"temporaries", figures.temporaries}};

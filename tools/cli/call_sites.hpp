@@ -41,7 +41,7 @@ struct site_line {
   report::call_site site;
   trace::stack_figures figures;
 };
-// Returns: the lines of site_for(), the most bytes at the peak first, at most `rows`; behind them those
+// Returns: the lines of site_for(), the most in memory at its peak first, at most `rows`; behind them those
 // that have the most of another figure.
 std::vector<site_line> site_lines(
     const trace::trace_reader& reader,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -18,6 +19,23 @@ namespace fs = std::filesystem;
 
 namespace {
 
+struct processes_together {
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;  // of memory, each page of several processes divided among them
+};
+
+// Returns: by name, what processes had when all had most.
+std::map<std::string, processes_together> together(const recording_index& tree) {
+  std::map<std::string, processes_together> by_name;
+  for (const recorded_process& p : tree.processes) {
+    if (p.proportional_bytes == 0) continue;
+    processes_together& sum = by_name[p.name()];
+    ++sum.count;
+    sum.bytes += p.proportional_bytes;
+  }
+  return by_name;
+}
+
 // Returns: the places of the processes that are called so, in the order of places_by_memory(); of an
 // empty name, of all.
 std::vector<std::size_t> places_of(const recording_index& tree, const std::string& called) {
@@ -30,6 +48,16 @@ std::vector<std::size_t> places_of(const recording_index& tree, const std::strin
     return std::tuple(first.trace.empty(), second.resident_bytes, second.allocated_bytes, a) <
            std::tuple(second.trace.empty(), first.resident_bytes, first.allocated_bytes, b);
   });
+  if (places.empty()) return places;
+  // Of the moment at which all had most together: of the program that had most of it, the largest.
+  auto by_name = together(tree);
+  const auto most = std::ranges::max_element(places, {}, [&](std::size_t place) {
+    const recorded_process& p = tree.processes[place];
+    const bool is_seen = !p.trace.empty() && p.proportional_bytes != 0;
+    return std::tuple(!p.trace.empty(), is_seen ? by_name[p.name()].bytes : 0,
+                      p.proportional_bytes);
+  });
+  std::rotate(places.begin(), most, most + 1);
   return places;
 }
 
@@ -63,6 +91,13 @@ std::string end_of(const recorded_process& p) {
 
 std::vector<std::size_t> places_by_memory(const recording_index& tree) {
   return places_of(tree, "");
+}
+
+std::string like_first(const recording_index& tree) {
+  const std::string name = tree.processes[places_by_memory(tree).front()].name();
+  const processes_together all = together(tree)[name];
+  if (all.count < 2) return printable(name);
+  return fmt::format("{} ({} processes, {})", printable(name), all.count, format_bytes(all.bytes));
 }
 
 chosen_trace choose_trace(const std::string& path, const std::string& process) {
@@ -129,10 +164,11 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
   if (tree.memory.processes > 1)
     text += labelled_line(
         "peak RSS",
-        fmt::format("{} of {} processes together, at {} s; PSS {} (shared pages divided)",
+        fmt::format("{} of {} processes together, at {} s; PSS {} (shared pages divided), "
+                    "most by {}",
                     format_bytes(tree.memory.resident_bytes), format_count(tree.memory.processes),
                     format_seconds(tree.memory.seconds),
-                    format_bytes(tree.memory.proportional_bytes)));
+                    format_bytes(tree.memory.proportional_bytes), like_first(tree)));
   text += labelled_line("at the end", format_bytes(held));
   std::vector<std::size_t> listed = places_by_memory(tree);
   std::erase_if(listed, [&, most = listed.front()](std::size_t place) {

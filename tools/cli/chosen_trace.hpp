@@ -29,8 +29,12 @@ struct chosen_trace {
 [[nodiscard]] chosen_trace choose_trace(const std::string& path, const std::string& process);
 
 // Returns: the places of the tree's processes, those that had most in memory first, those without a trace
-// last.
+// last. The first of all is of the program that had most when all processes had most together.
 [[nodiscard]] std::vector<std::size_t> places_by_memory(const recording_index& tree);
+
+// "nginx (12 processes, 160.0 MiB)": the name of the first process; where several have it, what they had
+// together then.
+[[nodiscard]] std::string like_first(const recording_index& tree);
 
 // The totals over the tree, and a table of at most `rows` processes: those that had most.
 [[nodiscard]] std::string render_tree(const recording_index& tree, const std::string& folder,

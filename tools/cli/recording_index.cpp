@@ -97,7 +97,8 @@ nlohmann::json process_index_json(const recorded_process& p) {
           {"allocated_bytes", p.allocated_bytes},
           {"peak_bytes", p.peak_bytes},
           {"held_bytes", p.held_bytes},
-          {"resident_bytes", p.resident_bytes}};
+          {"resident_bytes", p.resident_bytes},
+          {"proportional_bytes", p.proportional_bytes}};
 }
 
 std::optional<int> small_number_at(const nlohmann::json& object, const char* name) {
@@ -129,7 +130,9 @@ recorded_process process_from(const nlohmann::json& json) {
   p.allocated_bytes = files::count_at(json, "allocated_bytes");
   p.peak_bytes = files::count_at(json, "peak_bytes");
   p.held_bytes = files::count_at(json, "held_bytes");
-  if (json.contains("resident_bytes")) p.resident_bytes = files::count_at(json, "resident_bytes");
+  for (const auto& [name, to] : {std::pair("resident_bytes", &p.resident_bytes),
+                                 std::pair("proportional_bytes", &p.proportional_bytes)})
+    if (json.contains(name)) *to = files::count_at(json, name);
   return p;
 }
 
@@ -144,10 +147,14 @@ recording_index index_from(const nlohmann::json& json) {
   index.seconds = json.at("seconds").get<double>();
   for (const nlohmann::json& sum : json.at("bytes_over_time"))
     index.bytes_over_time.push_back(sum.get_ref<const nlohmann::json::number_unsigned_t&>());
-  if (const auto found = json.find("memory_together"); found != json.end())
-    index.memory = {found->at("seconds").get<double>(), files::count_at(*found, "processes"),
+  if (const auto found = json.find("memory_together"); found != json.end()) {
+    index.memory = {found->at("seconds").get<double>(),
+                    files::count_at(*found, "processes"),
                     files::count_at(*found, "resident_bytes"),
-                    files::count_at(*found, "proportional_bytes")};
+                    files::count_at(*found, "proportional_bytes"),
+                    found->value("at_seconds", std::vector<double>()),
+                    found->value("proportional_over_time", std::vector<std::uint64_t>())};
+  }
   for (const nlohmann::json& process : json.at("processes"))
     index.processes.push_back(process_from(process));
   return index;
@@ -268,7 +275,9 @@ nlohmann::json index_json(const recording_index& index) {
            {{"seconds", index.memory.seconds},
             {"processes", index.memory.processes},
             {"resident_bytes", index.memory.resident_bytes},
-            {"proportional_bytes", index.memory.proportional_bytes}}},
+            {"proportional_bytes", index.memory.proportional_bytes},
+            {"at_seconds", index.memory.at_seconds},
+            {"proportional_over_time", index.memory.proportional_over_time}}},
           {"processes", processes}};
 }
 

@@ -37,8 +37,9 @@ struct recorded_process {
   std::uint64_t births = 0;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t peak_bytes = 0;
-  std::uint64_t held_bytes = 0;      // at the end
-  std::uint64_t resident_bytes = 0;  // most_in_memory() of its trace
+  std::uint64_t held_bytes = 0;          // at the end
+  std::uint64_t resident_bytes = 0;      // most_in_memory() of its trace
+  std::uint64_t proportional_bytes = 0;  // at recording_index::memory
 
   // "cc1plus": the word that calls what it executed last, else its file, without the folders.
   [[nodiscard]] std::string name() const;
@@ -62,6 +63,8 @@ struct recording_index {
     std::uint64_t processes = 0;  // that ran then
     std::uint64_t resident_bytes = 0;
     std::uint64_t proportional_bytes = 0;  // pages of several are divided among them
+    std::vector<double> at_seconds;        // of looks at all of them
+    std::vector<std::uint64_t> proportional_over_time;
   } memory;
   std::string warning;  // what it lacks; empty: nothing
 

@@ -73,7 +73,8 @@ TEST(RecordingIndex, WhatIsWrittenIsRead) {
   folder_of_two of;
   of.index.processes[1].images.push_back({"/usr/bin/d", {}});
   of.index.processes[1].exit_status = 3;
-  of.index.memory = {0.5, 2, 300, 200};
+  of.index.memory = {0.5, 2, 300, 200, {0.1, 0.5}, {150, 200}};
+  of.index.processes[1].proportional_bytes = 120;
   nlohmann::json older = index_json(of.index);
   older.erase("memory_together");
   of.write_index(older);
@@ -133,6 +134,22 @@ TEST(RecordingIndex, WhatIsDamagedIsNamed) {
     of.write_index(damaged);
     EXPECT_THROW(static_cast<void>(read_index(of.folder.path())), input_error) << name;
   }
+}
+
+// Of a server with many workers, these have most, though another process is larger.
+TEST(ChosenTrace, TheFirstIsOfTheProgramThatHadMostTogether) {
+  folder_of_two of;
+  of.index.processes.push_back(of.index.processes[1]);
+  of.index.processes[0].resident_bytes = 3000;
+  for (std::size_t i : {1u, 3u}) of.index.processes[i].resident_bytes = 2000;
+  EXPECT_EQ(places_by_memory(of.index).front(), 0u);
+  EXPECT_EQ(like_first(of.index), of.index.processes[0].name());
+  of.index.processes[0].proportional_bytes = 2000;
+  of.index.processes[1].proportional_bytes = 1100;
+  of.index.processes[3].proportional_bytes = 1200;
+  EXPECT_EQ(places_by_memory(of.index), (std::vector<std::size_t>{3, 0, 1, 2}));
+  EXPECT_EQ(like_first(of.index),
+            of.index.processes[1].name() + " (2 processes, " + format_bytes(2300) + ")");
 }
 
 TEST(ChosenTrace, TheTableSaysWhatAProgramWasToDo) {

@@ -286,6 +286,31 @@ std::string lost_line(const trace_report& report) {
   return text;
 }
 
+namespace {
+
+// Returns: what blocks had in memory when most was, as far as is known.
+std::uint64_t in_memory_of_blocks(const trace::trace_summary& s) {
+  std::uint64_t bytes = s.memory.resident != 0 ? s.memory.live : s.peak_bytes;
+  for (const auto& [stack, figures] : s.stacks)
+    bytes += figures.resident_bytes - figures.then_bytes;
+  return bytes;
+}
+
+std::string largest_line(const site_line& of, std::uint64_t in_memory) {
+  const auto& [site, figures] = of;
+  if (!is_notable(figures.resident_bytes, in_memory)) return {};
+  std::string text = printable(place_of(site));
+  if (figures.then_bytes / 8 * 9 < figures.resident_bytes)
+    text += fmt::format(", {} of it by alignment",
+                        format_bytes(figures.resident_bytes - figures.then_bytes));
+  if (figures.resident_bytes / 8 * 9 < figures.then_bytes)
+    text += fmt::format(", and {} untouched",
+                        format_bytes(figures.then_bytes - figures.resident_bytes));
+  return share_line(figures.resident_bytes, in_memory, text);
+}
+
+}  // namespace
+
 std::string render_answer(const trace_report& report) {
   using namespace trace::header_name;
   // Firmware has neither words nor a process.
@@ -302,19 +327,20 @@ std::string render_answer(const trace_report& report) {
   text += render_memory(s.memory, report.summary.of_peak,
                         seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)));
   if (report.lines.empty()) return text;
-  text += fmt::format("\n  largest at the peak of {}, by {}\n", format_bytes(s.peak_bytes),
-                      is_of_pools(report) ? "pool" : "line");
+  const std::uint64_t in_memory = in_memory_of_blocks(s);
+  std::string largest;
   for (std::size_t i = 0; i < std::min(largest_shown, report.lines.size()); ++i)
-    if (is_notable(report.lines[i].figures.at_peak_bytes, s.peak_bytes))
-      text += share_line(report.lines[i].figures.at_peak_bytes, s.peak_bytes,
-                         printable(place_of(report.lines[i].site)));
+    largest += largest_line(report.lines[i], in_memory);
+  if (!largest.empty())
+    text += fmt::format("\n  largest at the peak of {}, by {}\n{}", format_bytes(in_memory),
+                        is_of_pools(report) ? "pool" : "line", largest);
   return text + lost_line(report);
 }
 
 std::string render_figures(const trace_report& report, std::size_t rows, bool is_full, glyphs set) {
   std::string text = render_totals(report);
   if (!report.lines.empty() && !is_of_pools(report))
-    text += fmt::format("\n  lines of the program, the most bytes at the peak first\n\n{}",
+    text += fmt::format("\n  lines of the program, the most in memory first\n\n{}",
                         render_lines(report.lines));
   if (!is_full && !report.lines.empty() && !is_of_pools(report)) return text;
   text += fmt::format("\n  sizes with the most bytes at their own peaks\n\n{}",

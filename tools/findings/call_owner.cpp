@@ -141,6 +141,12 @@ std::optional<std::size_t> line_of(std::span<const named_call> calls) {
   const auto own = std::ranges::find_if(calls, [](const named_call& call) {
     return call.module.empty() || !(is_of_system(call) || is_of_standard_library(call));
   });
+  // What code that is made at run time calls, says more than what that calls in turn.
+  const auto made = std::ranges::find_if(
+      calls, [](const named_call& call) { return call.module.empty() && !call.is_of_script(); });
+  if (made != calls.begin() && made != calls.end() && !is_of_system(made[-1]) &&
+      !is_of_standard_library(made[-1]) && says_that_it_allocates(function_of(made[-1])))
+    return static_cast<std::size_t>(made - calls.begin()) - 1;
   if (own == calls.begin() || own == calls.end() || own->module.empty()) return std::nullopt;
   return static_cast<std::size_t>(own - calls.begin());
 }

@@ -280,12 +280,12 @@ void join_bursts(std::vector<judgement>& all) {
 namespace {
 
 // What grows for ever comes first, then what keeps memory after its use.
-int urgency_of(finding_kind kind) {
-  switch (kind) {
+int urgency_of(const finding& of) {
+  switch (of.kind) {
     case finding_kind::leak:
       return 3;
-    case finding_kind::rising:
-      return 2;
+    case finding_kind::rising:  // a list that grows may be what the program is for
+      return of.fitting * 2 < of.allocations ? 2 : 0;
     case finding_kind::pins:
       return 1;
     default:
@@ -297,9 +297,9 @@ int urgency_of(finding_kind kind) {
 
 void rank(std::vector<finding>& findings) {
   std::ranges::sort(findings, [](const finding& a, const finding& b) {
-    return std::tuple(urgency_of(b.kind), b.bytes_saved(), b.allocations_saved,
+    return std::tuple(urgency_of(b), b.bytes_saved(), b.allocations_saved,
                       b.address_space_saved_at_peak, a.main_stack) <
-           std::tuple(urgency_of(a.kind), a.bytes_saved(), a.allocations_saved,
+           std::tuple(urgency_of(a), a.bytes_saved(), a.allocations_saved,
                       a.address_space_saved_at_peak, b.main_stack);
   });
 }

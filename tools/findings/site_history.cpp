@@ -111,9 +111,9 @@ void site_histories::count_growth(thread_state& of, const trace::step& s, block&
     to.history.outgrown_bytes += of.given_up_bytes;
   }
   of.may_outgrow = !is_realloc || s.previous == trace::no_slot;
-  of.last_block = made;
-  of.last_slot = s.slot;
-  of.last_bytes = s.size;
+  to.before_last = to.last_block.order;
+  of.last_block = to.last_block = made;
+  of.last_slot = to.last_slot = s.slot;
 }
 
 void site_histories::death(const trace::step& s) {
@@ -178,24 +178,28 @@ void site_histories::look(const trace::step& s) {
   h.untouched_at_peak += untouched;
 }
 
-// The thread's last birth may have taken the place of this block.
+// The thread's last birth may have taken the place of this block. If the elements have blocks, too, these
+// are copied between: then it is the site's last birth, of twice the size.
 void site_histories::count_copy(thread_state& by, const trace::step& s, const block& dead,
                                 account& of) {
-  if (!by.may_outgrow || by.last_block.site != dead.site || by.last_block.order <= dead.order ||
-      by.calls - by.last_block.call > calls_of_a_copy)
-    return;
-  by.may_outgrow = false;
+  const bool is_at_once = by.may_outgrow && by.last_block.site == dead.site &&
+                          by.last_block.order > dead.order &&
+                          by.calls - by.last_block.call <= calls_of_a_copy;
+  const bool is_twice = of.before_last == dead.order && of.last_block.bytes == 2 * s.size;
+  if (!is_at_once && !is_twice) return;
+  const block& last = is_at_once ? by.last_block : of.last_block;
+  if (is_at_once) by.may_outgrow = false;
   site_history& h = of.history;
-  if (by.last_bytes <= s.size) {
+  if (last.bytes <= s.size) {
     ++h.replaced_by_smaller;
     return;
   }
   ++h.grown_by_copy;
   h.outgrown_first += dead.growth == 0 ? 1 : 0;
   h.outgrown_bytes += s.size;
-  block& successor = blocks_[by.last_slot];
-  if (successor.order == by.last_block.order) successor.growth = dead.growth + 1;
-  if (by.last_block.order == peak_order_) {
+  block& successor = blocks_[is_at_once ? by.last_slot : of.last_slot];
+  if (successor.order == last.order) successor.growth = dead.growth + 1;
+  if (last.order == peak_order_) {
     peak_site_ = dead.site;
     peak_outgrown_bytes_ = s.size;
   }
@@ -259,6 +263,7 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
     }
     f.confidence = std::min(f.confidence, site.how.confidence);
     f.allocations += site.births;
+    f.fitting += site.grown;
     f.bytes_saved_at_end += static_cast<std::uint64_t>(site.bytes);
     to.allocated += site.bytes_allocated;
     to.at_end += site.bytes_at_end;

@@ -70,8 +70,7 @@ inline constexpr std::uint64_t least_burst = 64;
 inline constexpr std::uint64_t deaths_a_birth = 20;
 /// The recorder looks at blocks of so many bytes or more, how much of them nobody touched.
 inline constexpr std::uint64_t large_block = 64 * 1024;
-/// It looks at so many blocks of a call stack before it leaves some out. Fewer stand for no others.
-inline constexpr std::uint64_t looks_of_stack = 64;
+using trace::looks_of_stack;
 /// Sizes of one site that are told apart; the blocks of further ones have none.
 inline constexpr std::size_t sizes_a_site = 16;
 
@@ -160,7 +159,6 @@ class site_histories {
     bool may_outgrow = false;
     block last_block;
     std::uint32_t last_slot = 0;
-    std::uint64_t last_bytes = 0;
     std::uint64_t given_up_bytes = 0;  // by realloc, until the birth behind it
     std::uint32_t given_up_growth = 0;
   };
@@ -177,6 +175,9 @@ class site_histories {
   struct account {
     site_history history;
     std::uint64_t live = 0;
+    block last_block;
+    std::uint32_t last_slot = 0;
+    std::uint64_t before_last = 0;  // the order of the birth before
     generation now;
     std::vector<std::size_t> size_counts;  // indices in size_blocks_
     // Of blocks that were looked at: those that lived at the peak that was the highest then.

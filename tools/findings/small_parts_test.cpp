@@ -188,6 +188,20 @@ TEST(Rising, WhatIsNeverFreedIsALeakAndTheRestRises) {
   EXPECT_EQ(found[1].bytes_saved_at_end, 100'000u);
 }
 
+TEST(Rising, WhatGrowsByReallocIsNotUrgent) {
+  growing_sites all{2, {site("list", 200'000, 1'000'000, 0), site("cache", 100'000, 150'000, 0)}};
+  all.sites[0].grown = 9;
+  std::vector<finding> found = rising_findings(all, {1000, 1'000'000});
+  finding other;
+  other.kind = finding_kind::pins;
+  found.push_back(other);
+  rank(found);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].calls[found[0].owner].function, "cache");
+  EXPECT_EQ(found[1].kind, finding_kind::pins);
+  EXPECT_EQ(found[2].calls[found[2].owner].function, "list");
+}
+
 TEST(Rising, WhatPointersLeadToIsNoLeak) {
   growing_sites all{2, {site("kept", 100'000, 100'000, 100'000)}};
   all.sites[0].bytes_lost = 49'000;

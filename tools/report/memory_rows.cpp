@@ -20,6 +20,8 @@ using trace::resident_part;
 struct runtime {
   std::string_view program;  // how its file's name begins
   std::string_view remedy;
+  std::string_view function =
+      {};  // how the function's name begins that maps its heap; empty: by the program alone
 };
 constexpr std::array runtimes{
     runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block"},
@@ -38,6 +40,16 @@ constexpr std::array runtimes{
     runtime{"beam", "erl +Mea min makes the BEAM ask malloc for each block"},
     runtime{"guile",
             "guile has a collector: GC_MAXIMUM_HEAP_SIZE=BYTES in the environment limits it"},
+    runtime{"ocaml", "OCaml has its own heap: OCAMLRUNPARAM=v=0x400 tells its figures at exit",
+            "caml_"},
+    runtime{"ghc", "GHC's programs have a heap of their own: +RTS -s tells it, +RTS -M limits it",
+            "my_mmap"},
+    runtime{"go",
+            "Go has its own heap: runtime/pprof names its holders, GOMEMLIMIT in the environment "
+            "limits it",
+            "x_cgo_mmap"},
+    runtime{"perl",
+            "perl has its own heap in malloc's blocks: Devel::Size tells what objects hold"},
     runtime{"luajit", "LuaJIT has its own heap: collectgarbage('count') tells its KiB"},
     runtime{"pypy", "PyPy has its own heap: PYPY_GC_MAX=1GB in the environment limits it"},
     runtime{"racket", "Racket has its own heap: (dump-memory-stats) tells what is in it"},
@@ -52,15 +64,20 @@ constexpr std::string_view no_runtime_nor_lines =
     "no call of malloc or mmap by the program's code: its allocator or the loader mapped it";
 
 /// Returns: null where it is none of these.
-const runtime* runtime_of(std::string_view program) {
+const runtime* runtime_of(std::string_view program, const std::vector<resident_part>& parts = {}) {
   program.remove_prefix(program.rfind('/') + 1);
-  const auto found = std::ranges::find_if(
-      runtimes, [&](const runtime& each) { return program.starts_with(each.program); });
+  const auto found = std::ranges::find_if(runtimes, [&](const runtime& each) {
+    return each.function.empty() ? program.starts_with(each.program)
+                                 : std::ranges::any_of(parts, [&](const resident_part& part) {
+                                     return part.name.starts_with(each.function);
+                                   });
+  });
   return found != runtimes.end() ? &*found : nullptr;
 }
 
-std::string_view remedy_of(std::string_view program, bool knows_lines, bool has_stacks) {
-  if (const runtime* const found = runtime_of(program)) return found->remedy;
+std::string_view remedy_of(std::string_view program, const std::vector<resident_part>& parts,
+                           bool knows_lines, bool has_stacks) {
+  if (const runtime* const found = runtime_of(program, parts)) return found->remedy;
   if (knows_lines) return {};
   return has_stacks ? no_runtime_nor_lines : no_runtime;
 }
@@ -69,6 +86,8 @@ std::string_view name_of(memory_kind kind) {
   switch (kind) {
     case memory_kind::file:
       return "files";
+    case memory_kind::data:
+      return "static data";
     case memory_kind::stack:
       return "stacks";
     case memory_kind::shared:
@@ -98,7 +117,8 @@ void name_parts(trace::resident_memory& of, const std::vector<trace::stack_defin
   for (const trace::stack_definition& stack : stacks) by_number[stack.number] = &stack;
   for (resident_part& part : of.parts) {
     const auto found = by_number.find(part.stack);
-    if (part.name.empty() && found != by_number.end()) part.name = name_of(*found->second);
+    if (found == by_number.end()) continue;
+    part.name += (part.name.empty() ? "" : " by ") + name_of(*found->second);
   }
 }
 
@@ -114,9 +134,11 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
       memory.not_in_memory() == 0 ? "blocks of malloc" : "blocks of malloc, as far as in memory");
   const bool has_older =
       !of.get(trace::header_name::parent).empty() || !of.get(trace::header_name::attached).empty();
-  add(memory.beyond_live(),
+  const std::uint64_t rounding = std::min(memory.rounding, memory.beyond_live());
+  add(memory.beyond_live() - rounding,
       has_older ? "malloc beyond its blocks: what came before the recording or fork, free memory"
-                : "malloc beyond its blocks: free memory, rounding, its own data");
+                : "malloc beyond its blocks: free memory, its own data");
+  add(rounding, "rounding of malloc's blocks, also for alignments");
   const std::size_t first = all.rows.size();
   std::uint64_t anonymous = 0, recorder = 0;
   bool knows_lines = false;
@@ -153,8 +175,10 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   if (anonymous >= notable_bytes && static_cast<double>(memory.malloc) < most * own &&
       static_cast<double>(anonymous) > notable * own)
     all.remedy =
-        remedy_of(of.get(trace::header_name::program), knows_lines,
+        remedy_of(of.get(trace::header_name::program), memory.parts, knows_lines,
                   of.get(trace::header_name::options).find("stacks=") != std::string::npos);
+  if (has_older && all.remedy == no_runtime_nor_lines)
+    all.remedy = "what a process had before a fork is in its parent's trace, with its lines";
   return all;
 }
 

@@ -57,6 +57,7 @@ struct thread_log {
   std::uint32_t system_thread = 0;
   /// While a call of the next allocator runs: what it calls in turn is not the program's.
   bool inside = false;
+  void* signal_stack = nullptr;  // as the program gave it to the system, which alone knows it else
 };
 
 // Never null again. Chunks that were taken once are never unmapped.

@@ -1,4 +1,5 @@
-// tools/shim/own_mappings.cpp: large anonymous mappings that the program makes by itself.
+// tools/shim/own_mappings.cpp: large mappings that the program makes by itself, anonymous ones and those
+// that it shares and writes; and its stacks for signals.
 // Layer: shim.
 //
 // malloc's own are not seen: the C library calls the system directly, and another allocator is
@@ -8,6 +9,7 @@
 #include <cstdarg>
 #include <cstdint>
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -47,7 +49,8 @@ void* map_for_program(void* address, std::size_t bytes, int rights, int flags, i
                       long offset) {
   auto* const mapped =
       reinterpret_cast<void*>(::syscall(SYS_mmap, address, bytes, rights, flags, file, offset));
-  const bool is_own = (flags & MAP_ANONYMOUS) != 0 && (flags & MAP_PRIVATE) != 0;
+  const bool is_own =
+      (flags & MAP_ANONYMOUS) != 0 || ((flags & MAP_SHARED) != 0 && (rights & PROT_WRITE) != 0);
   return is_own ? told(mapped, bytes) : mapped;
 }
 
@@ -81,6 +84,13 @@ extern "C" {
   if (mapped != MAP_FAILED && ashlar::shim::is_one_to_tell(old_bytes))
     ashlar::shim::put_mapping(reinterpret_cast<std::uintptr_t>(old), old_bytes, true);
   return ashlar::shim::told(mapped, bytes);
+}
+// Only the system has a pointer to it: this one is for the search at exit.
+[[gnu::visibility("default")]] int sigaltstack(const stack_t* to, stack_t* before) noexcept {
+  const long result = ::syscall(SYS_sigaltstack, to, before);
+  if (result == 0 && to != nullptr)
+    ashlar::shim::own_log.signal_stack = (to->ss_flags & SS_DISABLE) != 0 ? nullptr : to->ss_sp;
+  return static_cast<int>(result);
 }
 
 }  // extern "C"

@@ -79,7 +79,7 @@ constexpr std::uint64_t part_of_the_births = 100;
 struct site {
   std::vector<std::uint64_t> least;
   const trace::stack_definition* stack = nullptr;  // any of them: their calls read the same
-  std::uint64_t births = 0, bytes = 0, bytes_at_end = 0, bytes_lost = 0;
+  std::uint64_t births = 0, grown = 0, bytes = 0, bytes_at_end = 0, bytes_lost = 0;
 };
 
 }  // namespace
@@ -132,6 +132,7 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
     site& into = merged[keys.of(stack)];
     into.stack = &stack;
     into.births += course->second.births;
+    into.grown += course->second.grown;
     into.bytes += course->second.allocated;
     into.bytes_at_end += course->second.held();
     into.bytes_lost += is_known ? lost[stack.number] : course->second.held();
@@ -141,8 +142,8 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
   for (const auto& [key, of] : merged) {
     const std::optional<growth> how = growth_of(of.least);
     if (!how) continue;
-    found.sites.push_back({*how, how->bytes_per_stretch / stretch_seconds, of.births, of.bytes,
-                           of.bytes_at_end, of.bytes_lost,
+    found.sites.push_back({*how, how->bytes_per_stretch / stretch_seconds, of.births, of.grown,
+                           of.bytes, of.bytes_at_end, of.bytes_lost,
                            how->bytes_per_stretch * static_cast<double>(count), of.stack->number,
                            names.of(*of.stack)});
   }

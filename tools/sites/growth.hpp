@@ -64,6 +64,7 @@ struct growing_site {
   growth how;
   double bytes_per_second = 0;
   std::uint64_t births = 0;
+  std::uint64_t grown = 0;  ///< of these: by realloc, from another block
   std::uint64_t bytes_allocated = 0;
   std::uint64_t bytes_at_end = 0;
   std::uint64_t bytes_lost = 0;  ///< of these: no pointer led to them; all, where nobody looked

@@ -128,7 +128,7 @@ void file_recorder::look_at_memory() {
     progress& so_far = progress_[p->index];
     if (p->ended || was_replaced(*p) || so_far.is_over || !is_described(*p) || is_skipped(*p))
       continue;
-    const std::uint64_t its = so_far.memory.look(p->pid, now(), memory_seen(*p));
+    const std::uint64_t its = so_far.memory.look(p->pid, [this] { return now(); }, memory_seen(*p));
     resident += its;
     if (its != 0) seen.push_back(p->pid);
     ++looked_at;
@@ -247,7 +247,7 @@ void file_recorder::take_all_of(const process& of) {
   begin(of);
   flush_definitions(*traces_[of.pid], true);
   memory_looks last;  // with mappings, however soon it comes behind another one
-  last.look(of.pid, now(), memory_seen(of));
+  last.look(of.pid, [this] { return now(); }, memory_seen(of));
   for (memory_look& look : last.take(true)) progress_[of.index].memory.add(std::move(look));
   progress_[of.index].is_over = true;
 }

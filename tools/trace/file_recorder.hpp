@@ -57,7 +57,7 @@ class file_recorder final : public recorder {
   /// Effects: from now on, looks at what all processes have in memory together.
   void look_at_tree() { looks_at_tree_ = true; }
   /// Returns: when that was most.
-  [[nodiscard]] const memory_together& most_together() const { return tree_.most(); }
+  [[nodiscard]] const tree_looks& tree() const { return tree_; }
 
   struct process_result {
     std::uint32_t pid = 0;

@@ -84,6 +84,8 @@ void lifetimes::note(const event& e, address_map::place at, step& s) const {
   const block& b = blocks_[at.slot];
   s.slot = at.slot;
   s.stack = b.stack;
+  s.born_at = b.born_at;
+  s.block_bytes = b.size;
   s.size = std::min(s.size, b.size);  // a damaged trace may say anything
 }
 
@@ -146,6 +148,8 @@ void program_course::count(const step& s) {
   trace_header& added = all_.emplace_back(s.time, last()).second;
   added.set(header_name::arguments, s.text);
   added.set(header_name::program, s.text.substr(0, s.text.find('\0')));
+  added.set(header_name::parent, "");  // nothing is left of what was before
+  added.set(header_name::attached, "");
 }
 
 const trace_header& program_course::at(std::uint64_t time) const {

@@ -15,6 +15,8 @@
 namespace ashlar::trace {
 
 inline constexpr std::uint32_t no_slot = UINT32_MAX;
+/// The recorder looks at so many blocks of a call stack before it leaves some out. Fewer stand for no others.
+inline constexpr std::uint64_t looks_of_stack = 64;
 
 /// One step of a program's heap.
 struct step {
@@ -33,7 +35,8 @@ struct step {
   std::uint32_t born_by = 0;  ///< of a death: the thread of the birth
   std::uint32_t stack = 0;    ///< of the birth
   std::uint64_t time = 0;
-  std::uint64_t born_at = 0;  ///< of a death: the time of the birth
+  std::uint64_t born_at = 0;      ///< of a death and of a note: the time of the birth
+  std::uint64_t block_bytes = 0;  ///< of a note: its block's
   std::uint64_t size = 0;
   std::uint64_t alignment = 0;
   std::uint64_t address = 0;

@@ -38,13 +38,12 @@ memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t pea
 // processor at most; less is while they take a hundredth.
 bool costly_looks::is_due(std::uint64_t resident) {
   constexpr std::uint64_t little = 64u << 10;
-  const auto now = clock::now();
-  if (begun_ == clock::time_point{}) begun_ = now;
+  if (begun_ == clock::time_point{}) begun_ = clock::now();
   const std::uint64_t before = std::exchange(before_, resident);
   if (seen_ == 0 || resident > seen_ + seen_ / 4 + little) return true;
   if (resident <= seen_ + little) return false;
   const bool is_much = resident > seen_ + seen_ / 16 || resident == before;
-  return spent_ * (is_much ? 20 : 100) < now - begun_;
+  return took_less_than(is_much ? 20 : 100);
 }
 
 std::chrono::nanoseconds costly_looks::processor_time() {
@@ -55,17 +54,22 @@ std::chrono::nanoseconds costly_looks::processor_time() {
 
 void tree_looks::look(const std::vector<std::uint32_t>& pids, std::uint64_t resident,
                       std::uint64_t time) {
-  if (!looks_.is_due(resident)) return;
+  const bool is_more = looks_.is_due(resident);
+  const std::uint64_t differs = std::max(resident, last_) - std::min(resident, last_);
+  if (!is_more && (differs <= last_ / 4 || !looks_.took_less_than(20))) return;
+  last_ = resident;
   looks_.take(resident, [&] {
-    memory_together now{time, 0, 0, 0};
+    memory_together now{time, 0, 0, {}};
     for (const std::uint32_t pid : pids) {
       const std::string text = files::process_file(static_cast<pid_t>(pid), "smaps_rollup");
-      now.processes += text.empty() ? 0 : 1;  // one may just have ended
+      if (text.empty()) continue;  // it may just have ended
+      now.of[pid] = kib_behind(text, "\nPss:") << 10;
       now.resident += kib_behind(text, "\nRss:") << 10;
-      now.proportional += kib_behind(text, "\nPss:") << 10;
+      now.proportional += now.of[pid];
     }
-    if (now.resident > most_.resident && now.proportional != 0) most_ = now;
-    return true;
+    if (now.proportional != 0) over_time_.emplace_back(time, now.proportional);
+    if (now.resident > most_.resident && now.proportional != 0) most_ = std::move(now);
+    return is_more;
   });
 }
 
@@ -77,18 +81,19 @@ void memory_looks::add_sample(std::uint64_t time, std::uint64_t resident, std::u
   samples_.push_back({time, resident, peak});
 }
 
-bool memory_looks::look_at_mappings(std::uint32_t pid, std::uint64_t time) {
+bool memory_looks::look_at_mappings(std::uint32_t pid, const clock& now) {
   const auto map = std::make_unique<memory_map>();
   files::read_process_file(static_cast<pid_t>(pid), "smaps",
                            [&](const char* bytes, std::size_t count) { map->add(bytes, count); });
   // Without the recorder's memory, it is another process: the number is one of another namespace.
   if (!map->has_spool()) return false;
-  add(look_of(*map, time,
+  // The time behind the look: meanwhile the process may have allocated what was seen.
+  add(look_of(*map, now(),
               kib_behind(files::process_file(static_cast<pid_t>(pid), "status"), "VmHWM:") << 10));
   return true;
 }
 
-std::uint64_t memory_looks::look(std::uint32_t pid, std::uint64_t time,
+std::uint64_t memory_looks::look(std::uint32_t pid, const clock& now,
                                  std::atomic<std::uint64_t>& seen) {
   if (tries_ == tries_max) return 0;
   const std::string text = files::process_file(static_cast<pid_t>(pid), "statm");
@@ -98,7 +103,7 @@ std::uint64_t memory_looks::look(std::uint32_t pid, std::uint64_t time,
   if (resident == 0) return 0;  // it has ended
   if (with_mappings_.is_due(resident)) {
     with_mappings_.take(resident, [&] {
-      const bool is_seen = look_at_mappings(pid, time);
+      const bool is_seen = look_at_mappings(pid, now);
       is_known_ = is_known_ || is_seen;
       if (is_seen)
         seen.store(resident, std::memory_order_relaxed);
@@ -108,7 +113,7 @@ std::uint64_t memory_looks::look(std::uint32_t pid, std::uint64_t time,
     });
   }
   if (!is_known_) return 0;
-  add_sample(time, resident, 0);
+  add_sample(now(), resident, 0);
   return resident;
 }
 

@@ -13,7 +13,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tools/trace/format.hpp"
@@ -31,6 +34,10 @@ class costly_looks {
  public:
   /// `resident`: now. Requires: it is asked at each sample.
   [[nodiscard]] bool is_due(std::uint64_t resident);
+  /// Whether they have taken less than this part of a processor so far.
+  [[nodiscard]] bool took_less_than(int part) const {
+    return spent_ * part < clock::now() - begun_;
+  }
   /// Effects: looks; where that returns true, `resident` was seen. The time counts.
   template <class Look>
   void take(std::uint64_t resident, Look look) {
@@ -52,31 +59,40 @@ class costly_looks {
 /// What the processes of a tree had in memory together, at one moment.
 struct memory_together {
   std::uint64_t time = 0;
-  std::uint64_t processes = 0;
   std::uint64_t resident = 0;      ///< bytes: the sum of all, so a page of several counts as often
   std::uint64_t proportional = 0;  ///< bytes: each page is divided among all that have it (PSS)
+  std::map<std::uint32_t, std::uint64_t> of;  ///< the same of each process, by its number
 };
 
-/// Finds the moment when that was most. It takes the recorder some 5 ms for each GiB. Not thread-safe.
+/// Finds the moment when that was most, and what it was over time. It takes the recorder some 5 ms for
+/// each GiB. Not thread-safe.
 class tree_looks {
  public:
-  /// Effects: looks at these processes, if that is worth its time. `resident`: of all of them.
+  /// Effects: looks at these processes, if that is worth its time: also where a quarter came or went since
+  /// the last look. `resident`: of all of them.
   void look(const std::vector<std::uint32_t>& pids, std::uint64_t resident, std::uint64_t time);
   [[nodiscard]] const memory_together& most() const { return most_; }
+  /// Times, and the sums of PSS then.
+  [[nodiscard]] const std::vector<std::pair<std::uint64_t, std::uint64_t>>& over_time() const {
+    return over_time_;
+  }
 
  private:
   costly_looks looks_;
+  std::uint64_t last_ = 0;  // resident
   memory_together most_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> over_time_;
 };
 
 /// Of one image of a process: what was seen, and what of it is not written yet. It keeps few looks
 /// with mappings, and of the samples those that differ from the one before. Not thread-safe.
 class memory_looks {
  public:
-  /// Effects: looks at the process. `time`: now. `seen`: becomes the bytes of the last look with
+  using clock = std::function<std::uint64_t()>;  ///< says the time in ticks
+  /// Effects: looks at the process. `seen`: becomes the bytes of the last look with
   /// mappings. Where the system does not show the process, nothing happens. Returns: the bytes that it
   /// has in memory; 0: nobody knows.
-  std::uint64_t look(std::uint32_t pid, std::uint64_t time, std::atomic<std::uint64_t>& seen);
+  std::uint64_t look(std::uint32_t pid, const clock& now, std::atomic<std::uint64_t>& seen);
   /// Effects: takes a look that the process had at itself.
   void add(memory_look look);
   /// Returns: what is to be written now. `is_end`: nothing follows.
@@ -85,7 +101,7 @@ class memory_looks {
  private:
   void add_sample(std::uint64_t time, std::uint64_t resident, std::uint64_t peak);
   /// Returns: false where that is not the process, or cannot be seen.
-  bool look_at_mappings(std::uint32_t pid, std::uint64_t time);
+  bool look_at_mappings(std::uint32_t pid, const clock& now);
 
   static constexpr unsigned tries_max = 3;
 

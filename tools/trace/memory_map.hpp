@@ -4,8 +4,8 @@
 //   7f01a0000000-7f01a0200000 rw-p 00000000 00:00 0    [anon:V8]     a head, and lines about it:
 //   Rss:                 512 kB                                      these bytes are in memory
 //
-// Files, stacks and shared memory are added up by name. Anonymous mappings keep their addresses, as
-// long as there is room: who reads a trace finds out which of them have blocks of malloc.
+// Files and stacks are added up by name. Other mappings keep their addresses, as long as there is
+// room: who reads a trace finds out which of them have blocks of malloc, and which lines mapped them.
 #pragma once
 
 #include <algorithm>
@@ -164,7 +164,10 @@ class memory_map {
       return found(memory_kind::recorder, {});
     }
     if (file == "libashlar-record.so") return found(memory_kind::recorder, {});
-    found(is_shared ? memory_kind::shared : memory_kind::file, file);
+    found(is_shared        ? memory_kind::shared
+          : of.is_writable ? memory_kind::data
+                           : memory_kind::file,
+          file);
   }
 
   // A file's data that is zero at first lies behind its data, and has no name. A thread's stack
@@ -174,7 +177,7 @@ class memory_map {
     const bool follows = now_.end == of.begin && !of.is_closed;
     of.kind = memory_kind::anonymous;
     if (follows && now_.is_writable &&
-        (now_.kind == memory_kind::file || now_.kind == memory_kind::recorder)) {
+        (now_.kind == memory_kind::data || now_.kind == memory_kind::recorder)) {
       of.kind = now_.kind;
       of.length = now_.length;
       std::copy_n(now_.name, now_.length, of.name);
@@ -193,7 +196,8 @@ class memory_map {
 
   map_entry& entry_for(const mapping& of) {
     const std::string_view name(of.name, of.length);
-    const bool keeps_place = of.kind == memory_kind::anonymous || of.kind == memory_kind::heap;
+    const bool keeps_place = of.kind == memory_kind::anonymous || of.kind == memory_kind::heap ||
+                             of.kind == memory_kind::shared;
     const auto is_same = [&](const map_entry& e) {
       return e.kind == of.kind && e.name_view() == name;
     };

@@ -54,7 +54,7 @@ TEST(MemoryLooks, SeesNothingOfAProcessThatIsNotRecorded) {
   memory_looks looks;
   std::atomic<std::uint64_t> seen{0};
   for (std::uint64_t i = 0; i < 10; ++i)
-    EXPECT_EQ(looks.look(static_cast<std::uint32_t>(::getpid()), i, seen), 0u);
+    EXPECT_EQ(looks.look(static_cast<std::uint32_t>(::getpid()), [&] { return i; }, seen), 0u);
   EXPECT_TRUE(looks.take(true).empty());
   EXPECT_EQ(seen, 0u);
 }
@@ -65,19 +65,20 @@ TEST(MemoryLooks, OfATreeAreThoseThatSeeMost) {
   looks.look(pids, mib, 7);
   const memory_together first = looks.most();
   EXPECT_EQ(first.time, 7u);
-  EXPECT_EQ(first.processes, 2u);
+  EXPECT_EQ(first.proportional, 2 * first.of.at(pids.front()));
   EXPECT_GT(first.proportional, 0u);
   EXPECT_LE(first.proportional, first.resident);
-  looks.look(pids, mib / 2, 8);  // less: nobody looks
-  looks.look({}, 2 * mib, 9);    // processes that are gone
+  looks.look(pids, mib, 8);    // as before: nobody looks
+  looks.look({}, 2 * mib, 9);  // processes that are gone
   EXPECT_EQ(looks.most().time, 7u);
+  EXPECT_EQ(looks.over_time(), (std::vector{std::pair(std::uint64_t{7}, first.proportional)}));
 }
 
 TEST(MemoryLooks, AddUpWhatIsSmallByKind) {
   memory_map map;
   const auto add = [&](const std::string& text) { map.add(text.data(), text.size()); };
   add("1000-2000 rw-p 0 0 0 [anon:V8]\nRss: 100000 kB\n");
-  add("3000-4000 rw-p 0 0 0 /lib/a.so\nRss: 4 kB\n5000-6000 rw-p 0 0 0 /lib/b.so\nRss: 8 kB\n");
+  add("3000-4000 r--p 0 0 0 /lib/a.so\nRss: 4 kB\n5000-6000 r--p 0 0 0 /lib/b.so\nRss: 8 kB\n");
   const memory_look look = look_of(map, 7, 9);
   EXPECT_EQ(look.time, 7u);
   EXPECT_EQ(look.peak, 9u);
@@ -129,7 +130,8 @@ struct expected {
 
 TEST(MemoryMap, SaysOfEachMappingWhatItIsWhereverTheTextIsCut) {
   const std::vector<expected> wanted{
-      {memory_kind::file, "some program", 328 + 4 + 12 + 4096},
+      {memory_kind::file, "some program", 328 + 4},
+      {memory_kind::data, "some program", 12 + 4096},
       {memory_kind::heap, "", 600},
       {memory_kind::anonymous, "", 100},
       {memory_kind::stack, "", 24 + 16},
@@ -155,7 +157,7 @@ TEST(MemoryMap, SaysOfEachMappingWhatItIsWhereverTheTextIsCut) {
     EXPECT_EQ(map->resident(), sum);
     EXPECT_TRUE(map->has_spool());
     // Neighbours of one name are one; what has no blocks has no place.
-    EXPECT_EQ(std::tuple(map->begin()[4].begin, map->begin()[4].end, map->begin()[0].end),
+    EXPECT_EQ(std::tuple(map->begin()[5].begin, map->begin()[5].end, map->begin()[0].end),
               std::tuple(0x7f0000900000u, 0x7f0000b00000u, 0u));
   }
 }
@@ -557,6 +559,28 @@ TEST(ResidentMemory, OfMappingsBeforeAnImageIsNobodys) {
                {{50, 2 * mib, 0, {anonymous(at, 2 * mib, 2 * mib)}}}, {{5, at, 2 * mib, 3}});
   ASSERT_EQ(found.parts.size(), 1u);
   EXPECT_EQ(found.parts[0].stack, 0u);
+}
+
+TEST(ResidentMemory, OfSharedMemoryIsByTheStacksThatMappedIt) {
+  const mapped_memory shared{memory_kind::shared, at, at + 4 * mib, 3 * mib, "log"};
+  const resident_memory found = found_in({birth(1, 1, at + 9 * mib, mib)},
+                                         {{50, 3 * mib, 0, {shared}}}, {{1, at, 4 * mib, 3}});
+  ASSERT_EQ(found.parts.size(), 1u);
+  EXPECT_EQ(std::tuple(found.parts[0].name, found.parts[0].bytes, found.parts[0].stack),
+            std::tuple("log", 3 * mib, 3u));
+}
+
+// A header of 8 bytes, blocks of 16, the least one; and alignments as measured.
+TEST(ResidentMemory, RoundingIsGlibcs) {
+  EXPECT_EQ(rounding_of_glibc(1, 0), 31u);
+  EXPECT_EQ(rounding_of_glibc(24, 0), 8u);
+  EXPECT_EQ(rounding_of_glibc(25, 16), 23u);
+  EXPECT_EQ(rounding_of_glibc(4096, 4096), 4096u);
+  EXPECT_EQ(rounding_of_glibc(100, 65536), 8192u - 100);
+  const mapped_memory all = anonymous(at, 8 * mib, 4 * mib);
+  EXPECT_EQ(found_in({birth(1, 1, at, 24), birth(1, 2, at + mib, 100)}, {{5, 4 * mib, 0, {all}}})
+                .rounding,
+            8u + 12);
 }
 
 // Ranges without end, over each other, and more of them than any process has.

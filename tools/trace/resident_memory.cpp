@@ -32,7 +32,9 @@ std::uint64_t most_in_memory(const trace_reader& from) {
   return peak - std::min(peak, recorders);
 }
 
-resident_counter::resident_counter(const trace_reader& from) : from_(from) {
+resident_counter::resident_counter(const trace_reader& from)
+    : from_(from),
+      is_glibc_(from.header().get(header_name::options).find("on=") == std::string_view::npos) {
   std::uint64_t most = 0;
   for (const memory_look& look : from.looks()) {
     found_.peak = std::max({found_.peak, look.peak, look.resident});
@@ -79,13 +81,13 @@ void resident_counter::cover_all(place& p, std::uint64_t address, std::uint64_t 
   }
 }
 
-void resident_counter::forget(std::uint64_t time) {
+bool resident_counter::forget(std::uint64_t time) {
   image_time_ = time;
-  note(time);
   for (place& p : places_) {
     std::fill(p.has_blocks.begin(), p.has_blocks.end(), false);
     p.covered = 0;
   }
+  return note(time);
 }
 
 /// Returns: what the program had mapped by itself when the look was taken, by address.
@@ -158,7 +160,7 @@ resident_memory resident_counter::finish() {
       if (of_malloc >= each.resident / 8 * 7) of_malloc = each.resident;
     }
     found_.malloc += of_malloc;
-    if (at != places_.end())
+    if (each.end != 0)
       divide(each, each.resident - of_malloc);
     else
       parts[{each.kind, each.name, 0}] += each.resident - of_malloc;

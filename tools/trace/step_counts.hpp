@@ -117,6 +117,7 @@ class temporary_finder {
 class held_course {
  public:
   std::uint64_t births = 0;
+  std::uint64_t grown = 0;      ///< of the births: by realloc, from another block
   std::uint64_t allocated = 0;  ///< bytes of all births
 
   /// Returns: what lives now.
@@ -182,6 +183,7 @@ class held_counter {
       if (s.stack == 0) return;
       held_course& of = all_.by_stack[s.stack];
       ++of.births;
+      of.grown += s.previous != no_slot ? 1 : 0;
       of.allocated += s.size;
       of.change(stretch, of.held() + s.size);
     } else if (s.happened == step::what::death && s.stack != 0) {

@@ -43,6 +43,7 @@ class moment_series {
 class peak_number {
  public:
   void new_peak() { ++now_; }
+  [[nodiscard]] std::uint64_t now() const { return now_; }
   /// Effects: brings `at_peak` up to date. Requires: called before `live` changes, and at the end. `seen` is 0 at first.
   void settle(std::uint64_t& seen, std::uint64_t live, std::uint64_t& at_peak) const {
     if (seen == now_) return;
@@ -92,46 +93,85 @@ class figures_by_size {
   std::unordered_map<std::uint64_t, state> far_;
 };
 
+/// What a block takes beyond its size where it is aligned to more than each block is.
+std::uint64_t beyond_for_alignment(const step& of) {
+  constexpr std::uint64_t plain = 16;
+  return of.alignment <= plain ? 0 : rounding_of_glibc(of.size, of.alignment);
+}
+
 /// The figures of each stack.
 class figures_by_stack {
  public:
-  figures_by_stack(trace_summary& into, const peak_number& peak) : into_(into), peak_(peak) {}
+  /// `most`: the moment when most was in memory.
+  figures_by_stack(trace_summary& into, const peak_number& peak, const peak_number& most,
+                   bool is_glibc)
+      : into_(into), peak_(peak), most_(most), is_glibc_(is_glibc) {}
   void birth(const step& of) {
-    const state& s = changing(of.stack);
+    state& s = changing(of.stack);
     ++s.figures->births;
     s.figures->bytes += of.size;
     ++s.figures->live_blocks;
     s.figures->live_bytes += of.size;
     s.figures->lifetime_ticks -= of.time;  // modulo 2^64, until its end is added
+    s.beyond += beyond_for_alignment(of);
   }
   void death(const step& of, bool is_temporary) {
-    const state& s = changing(of.stack);
+    state& s = changing(of.stack);
     --s.figures->live_blocks;
     s.figures->live_bytes -= of.size;
     s.figures->lifetime_ticks += std::max(of.time, of.born_at);
     s.figures->temporaries += is_temporary ? 1 : 0;
+    s.beyond -= beyond_for_alignment(of);
+  }
+  /// What nobody has touched of a block, nobody had touched at the moment, if it lived then.
+  void look(const step& of, bool lived_then) {
+    state& s = changing(of.stack);
+    ++s.looks;
+    if (!lived_then) return;
+    s.looked_at += of.block_bytes;
+    s.untouched += of.size;
   }
   void finish() {
     for (auto& [stack, s] : states_) {
-      peak_.settle(s.seen, s.figures->live_bytes, s.figures->at_peak_bytes);
-      s.figures->lifetime_ticks += s.figures->live_blocks * into_.last_time;
+      settle(s);
+      stack_figures& f = *s.figures;
+      auto untouched = static_cast<double>(s.untouched);
+      const auto then = static_cast<double>(f.then_bytes);
+      // Of many blocks some are looked at, and stand for the others.
+      if (s.looks >= looks_of_stack && s.looked_at != 0)
+        untouched *= std::max(then / static_cast<double>(s.looked_at), 1.0);
+      f.resident_bytes = static_cast<std::uint64_t>(std::max(then - untouched, 0.0));
+      if (is_glibc_) f.resident_bytes += s.beyond_then;
+      f.lifetime_ticks += f.live_blocks * into_.last_time;
     }
   }
 
  private:
   struct state {
-    std::uint64_t seen = 0;
+    std::uint64_t seen = 0, seen_most = 0;
+    std::uint64_t beyond = 0, beyond_then = 0;  // for alignments
+    std::uint64_t looks = 0;
+    std::uint64_t looked_at = 0, untouched = 0;  // bytes of blocks that lived then
     stack_figures* figures = nullptr;
   };
-  const state& changing(std::uint32_t stack) {
+  void settle(state& s) const {
+    peak_.settle(s.seen, s.figures->live_bytes, s.figures->at_peak_bytes);
+    if (s.seen_most != most_.now()) s.looked_at = s.untouched = 0;
+    std::uint64_t seen = s.seen_most;
+    most_.settle(seen, s.beyond, s.beyond_then);
+    most_.settle(s.seen_most, s.figures->live_bytes, s.figures->then_bytes);
+  }
+  state& changing(std::uint32_t stack) {
     state& s = states_[stack];
     if (s.figures == nullptr) s.figures = &into_.stacks[stack];
-    peak_.settle(s.seen, s.figures->live_bytes, s.figures->at_peak_bytes);
+    settle(s);
     return s;
   }
 
   trace_summary& into_;
   const peak_number& peak_;
+  const peak_number& most_;
+  bool is_glibc_;
   std::unordered_map<std::uint32_t, state> states_;
 };
 
@@ -160,12 +200,13 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   trace_summary all;
   lifetimes steps(from);
   moment_series series(moments, from.times());
-  peak_number peak;
+  peak_number peak, most;
+  std::uint64_t most_time = 0;
   figures_by_size sizes(all, peak);
-  figures_by_stack stacks(all, peak);
+  resident_counter resident(from);
+  figures_by_stack stacks(all, peak, most, resident.is_glibc());
   temporary_finder temporaries;
   held_counter held(from.times());
-  resident_counter resident(from);
   bool first = true;
   program_course programs(from.header());
   const double ticks_per_microsecond = static_cast<double>(from.header().ticks_per_second()) / 1e6;
@@ -175,7 +216,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   };
   for (step s; steps.next(s);) {
     if (also) also(s);
-    resident.count(s);
+    const bool is_most = resident.count(s);
     held.count(s);
     programs.count(s);
     if (first) all.first_time = s.time;
@@ -201,7 +242,12 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
       case step::what::unknown_death:
       case step::what::other:
         ++all.events[static_cast<std::size_t>(s.kind)];
+        if (s.kind == event_kind::untouched && s.stack != 0) stacks.look(s, s.born_at <= most_time);
         break;
+    }
+    if (resident.has_moment() ? is_most : is_peak) {
+      most.new_peak();
+      most_time = s.time;
     }
     series.add(s.time, all.live_bytes, all.live_blocks);
   }

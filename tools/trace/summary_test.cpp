@@ -53,6 +53,23 @@ TEST(Summary, AtThePeakEachStackHasWhatLivedThen) {
             std::tuple(65u, 5u, 20u, 40u, 2u, 15u, 6u));
 }
 
+// Nobody touched most of the block of 1 MiB, and the one of 100 bytes takes 256.
+TEST(Summary, InMemoryIsWhatWasTouchedAndWhatAlignmentTakes) {
+  constexpr std::uint64_t mib = 1u << 20;
+  event aligned = with_stack(birth(1, 3, 0x7f00, 100), 2);
+  aligned.kind = event_kind::by_aligned;
+  aligned.alignment = 256;
+  const trace_summary s =
+      summary_of({with_stack(birth(1, 1, 0x100000, mib), 1), aligned,
+                  with_stack(birth(1, 4, 0x300000, 50), 3), note(1, 5, 0x100000, mib - 4096),
+                  death(1, 6, 0x100000), with_stack(birth(1, 7, 0x100000, 10), 1)});
+  EXPECT_EQ(std::tuple(s.stacks.at(1).then_bytes, s.stacks.at(1).resident_bytes),
+            std::tuple(mib, 4096u));
+  EXPECT_EQ(std::tuple(s.stacks.at(2).then_bytes, s.stacks.at(2).resident_bytes),
+            std::tuple(100u, 256u));
+  EXPECT_EQ(s.stacks.at(3).resident_bytes, 50u);
+}
+
 TEST(Summary, AtThePeakEachSizeHasWhatLivedThen) {
   std::vector<event> events;
   for (const std::uint64_t size : {24u, 5000u}) {  // a small size and a large one are counted apart

@@ -195,8 +195,12 @@ recording_index index_of(trace::file_recorder& recorder, const record_options& o
   index.started = started;
   index.command = options.command;
   index.seconds = outcome.wall_seconds;
-  const trace::memory_together& most = recorder.most_together();
-  index.memory = {seconds(most.time), most.processes, most.resident, most.proportional};
+  const trace::memory_together& most = recorder.tree().most();
+  index.memory = {seconds(most.time), most.of.size(), most.resident, most.proportional, {}, {}};
+  for (const auto& [time, bytes] : recorder.tree().over_time()) {
+    index.memory.at_seconds.push_back(seconds(time));
+    index.memory.proportional_over_time.push_back(bytes);
+  }
   for (const trace::process_history& history : recorder.histories()) {
     recorded_process p;
     p.pid = history.pid;
@@ -207,6 +211,8 @@ recording_index index_of(trace::file_recorder& recorder, const record_options& o
     if (history.end) p.end_seconds = seconds(*history.end);
     p.exit_status = history.exit_status;
     p.is_recorded = history.is_recorded;
+    if (const auto share = most.of.find(history.pid); share != most.of.end())
+      p.proportional_bytes = share->second;
     if (history.pid == static_cast<std::uint32_t>(outcome.pid)) {
       const int status = outcome.wait_status;
       p.exit_status = WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt;
@@ -247,13 +253,13 @@ std::string tell_folder(const std::string& folder, const recording_index& index)
   }
   if (traces == 0) return {};
   const recorded_process* const most = &index.processes[places_by_memory(index).front()];
-  fmt::print(stderr, "ashlar: {}: {} events of {}{}; most by {}, process {}\n", folder,
+  fmt::print(stderr, "ashlar: {}: {} events of {}{}; most by {}, as process {}\n", folder,
              format_count(events), counted(traces, "process", "es"),
              index.memory.resident_bytes == 0
                  ? ""
                  : fmt::format(", together {} in memory at most",
                                format_bytes(index.memory.proportional_bytes)),
-             printable(most->name()), most->pid);
+             like_first(index), most->pid);
   return fmt::format("{}/{}", folder, most->trace);
 }
 

@@ -33,17 +33,19 @@ function processEnd(process) {
 }
 
 function processesChart(section, tree) {
-  const sums = tree.bytes_over_time;
+  const { at_seconds: looks = [], proportional_over_time: seen = [] } = tree.memory_together;
+  const sums = looks.length > 1 ? seen : tree.bytes_over_time;
   const each = tree.seconds / sums.length;
-  const ends = sums.map((_, i) => (i + 1) * each);
+  const ends = looks.length > 1 ? looks : sums.map((_, i) => (i + 1) * each);
+  const what = looks.length > 1 ? "in memory (PSS)" : "at most allocated";
   chart(section, [ends, sums], {
-    label: "Bytes of all processes over time",
+    label: `Bytes of all processes over time, ${what}`,
     height: 180,
-    start: Math.max(sums.indexOf(tree.peak_bytes_at_most), 0),
+    start: Math.max(sums.indexOf(Math.max(...sums)), 0),
     scales: { x: { time: false }, y: { range: (u, min, max) => [0, Math.max(max, 1) * 1.04] } },
     axes: [timeAxis(), bytesAxis()],
     series: [{}, { fill: () => layerColour(0, 1), stroke: () => colour("panel"), width: 0.5, points: { show: false } }],
-    readout: (i) => `until ${seconds(ends[i])}: at most ${bytes(sums[i])} in all processes`,
+    readout: (i) => `at ${seconds(ends[i])}: ${bytes(sums[i])} ${what}, of all processes`,
   });
 }
 
