@@ -223,25 +223,4 @@ TEST(CApi, PurgePolicyIsObeyed) {
   ashlar_set_purge(1000, 0);
 }
 
-TEST(CApiDeathTest, MisuseNamesTheCall) {
-  int local = 0;
-  void* volatile foreign = &local;
-  EXPECT_DEATH(xfree(foreign),
-               "ashlar: xfree\\(0x[0-9a-f]+\\): the address was not allocated here");
-  EXPECT_DEATH(xfree(xrealloc(foreign, 10)), "ashlar: xrealloc\\(0x[0-9a-f]+\\): ");
-  EXPECT_DEATH(static_cast<void>(xusable_size(foreign)), "ashlar: xusable_size\\(0x[0-9a-f]+\\): ");
-  void* large = xmalloc(200'000);
-  void* volatile freed = large;
-  xfree(large);
-  EXPECT_DEATH(xfree(freed), "ashlar: xfree\\(0x[0-9a-f]+\\): no block is in use");
-  void* volatile small = xmalloc(40);
-  const auto free_twice = [&] {
-    xfree(small);
-    xfree(small);
-    ashlar_trim();
-  };
-  EXPECT_DEATH(free_twice(), "the block is free already");
-  xfree(small);
-}
-
 }  // namespace

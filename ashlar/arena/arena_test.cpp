@@ -49,22 +49,6 @@ static_assert(std::is_trivially_copyable_v<arena_marker>);
 
 // ---- blocks ----
 
-TEST(Arena, AlignsEveryBlockWhereverItsStorageBegins) {
-  alignas(64) static std::byte bytes[20000];
-  for (std::size_t offset = 0; offset < 40; ++offset) {
-    for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
-      arena memory(std::span<std::byte>(bytes).subspan(offset));
-      for (const std::size_t size : {1u, 7u, 64u, 3u}) {
-        void* const p = memory.try_allocate(size, alignment);
-        ASSERT_NE(p, nullptr);
-        ASSERT_TRUE(is_aligned(p, alignment)) << alignment;
-        ASSERT_TRUE(memory.owns(p));
-        std::memset(p, 1, size);
-      }
-    }
-  }
-}
-
 TEST(Arena, UsesItsStorageToTheLastByteAndNoFurther) {
   std::byte bytes[100];
   std::memset(bytes, 0x77, sizeof(bytes));
@@ -122,18 +106,6 @@ TEST(Arena, WithoutStorageHasNoBlocks) {
   none.reset();
   EXPECT_EQ(none.trim(), 0u);
   EXPECT_FALSE(none.owns(&none));
-}
-
-TEST(Arena, GivesBackTheTopmostBlockOnly) {
-  static_arena<256> memory;
-  void* const a = memory.allocate(10, 1);
-  void* const b = memory.allocate(20, 1);
-  memory.deallocate(nullptr, 10);
-  memory.deallocate(a, 10, 1);
-  EXPECT_EQ(memory.used_bytes(), 30u);
-  memory.deallocate(b, 20, 1);
-  EXPECT_EQ(memory.used_bytes(), 10u);
-  EXPECT_EQ(memory.allocate(5, 1), b);
 }
 
 TEST(ArenaDeathTest, SeesWhatCannotBeGivenBack) {

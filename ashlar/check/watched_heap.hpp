@@ -28,15 +28,13 @@ namespace ashlar::detail {
 //   a block's way:  heap --take--> made --> the caller --> freed --> queue --give_back--> heap
 // The same for the process heap and heap instances, which differ in how they take and give back.
 
-/// A handle of a heap without full checks: take() returns null when it has nothing, and tells
-/// whether a block is known to be zero.
+/// A handle of a heap without full checks.
 template <class H>
-concept unchecked_heap =
-    requires(H heap, void* block, std::size_t n, const char* call, bool& zeroed) {
-      { heap.take(n, n, zeroed) } -> std::same_as<void*>;
-      { heap.usable_size(block, call) } -> std::same_as<std::size_t>;
-      heap.give_back(block, call);
-    };
+concept unchecked_heap = requires(H heap, void* block, std::size_t n, const char* call) {
+  { heap.take(n, n, true) } -> std::same_as<new_block>;
+  { heap.usable_size(block, call) } -> std::same_as<std::size_t>;
+  heap.give_back(block, call);
+};
 
 /// Effects: gives the heap what has left the queue.
 template <unchecked_heap Heap>
@@ -53,8 +51,7 @@ template <unchecked_heap Heap>
 [[nodiscard]] void* try_allocate_checked(full_check& checks, Heap heap, std::size_t bytes,
                                          std::size_t size, std::size_t alignment, bool zeroed,
                                          const char* call) noexcept {
-  bool is_zero = zeroed;
-  void* const block = heap.take(bytes, alignment, is_zero);
+  const auto [block, is_zero] = heap.take(bytes, alignment, zeroed);
   if (block == nullptr) return nullptr;
   using first_bytes = full_check::first_bytes;
   const auto first = !zeroed   ? first_bytes::filled
@@ -119,16 +116,15 @@ struct heap_watch {
   }
 };
 
-/// A handle of the heap below. `take` and `give` look at nothing. `zeroed` says first whether a
-/// block that is known to be zero is worth more than one of the cache, and then whether it is one.
+/// A handle of the heap below. `take` and `give` look at nothing. The third argument of `take` says
+/// whether a block that is known to be zero is worth more than one of the cache.
 template <class H>
-concept watchable_heap =
-    requires(H heap, void* block, std::size_t n, const char* call, bool& zeroed) {
-      heap.engine();  // a basic_heap
-      { heap.take(n, n, zeroed) } -> std::same_as<void*>;
-      heap.give(block, call);
-      { H::is_of_process } -> std::convertible_to<bool>;
-    };
+concept watchable_heap = requires(H heap, void* block, std::size_t n, const char* call) {
+  heap.engine();  // a basic_heap
+  { heap.take(n, n, true) } -> std::same_as<new_block>;
+  heap.give(block, call);
+  { H::is_of_process } -> std::convertible_to<bool>;
+};
 
 template <watchable_heap Heap>
 class watched_heap {
@@ -149,8 +145,7 @@ class watched_heap {
     }
     if (watch_->checks.is_on())
       return allocate_checked(watch_->checks, counted{this}, size, alignment, zeroed, call);
-    bool is_zero = zeroed;
-    void* const block = counted{this}.take(size, alignment, is_zero);
+    const auto [block, is_zero] = counted{this}.take(size, alignment, zeroed);
     if (block == nullptr) return nullptr;
     if (!zeroed) return filled_if_asked(block, 0);
     if (!is_zero) return std::memset(block, 0, size);
@@ -234,17 +229,17 @@ class watched_heap {
   struct counted {
     const watched_heap* front;
 
-    [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment,
-                             bool& zeroed) const noexcept {
-      void* const block = front->heap_.take(bytes, alignment, zeroed);
-      if (block == nullptr) return nullptr;
+    [[nodiscard]] new_block take(std::size_t bytes, std::size_t alignment,
+                                 bool zeroed) const noexcept {
+      const new_block made = front->heap_.take(bytes, alignment, zeroed);
+      if (made.address == nullptr) return {};
       auto& engine = front->heap_.engine();
-      if (front->watch_->counts_exactly()) engine.note_allocation(block, bytes);
+      if (front->watch_->counts_exactly()) engine.note_allocation(made.address, bytes);
       if (front->tells_memcheck()) {  // of all that a caller may ask for and use
-        const std::size_t usable = engine.usable_size(block, "allocate");
-        tell_made({&engine, nullptr}, block, usable, usable);
+        const std::size_t usable = engine.usable_size(made.address, "allocate");
+        tell_made({&engine, nullptr}, made.address, usable, usable);
       }
-      return block;
+      return made;
     }
     [[nodiscard]] std::size_t usable_size(const void* block, const char* call) const noexcept {
       return front->heap_.engine().usable_size(block, call);

@@ -46,6 +46,7 @@ TEST(XallocatorDeathTest, FaultsNameTheCallOfTheUser) {
   void* const p = hidden;
   EXPECT_DEATH(xfree(p), "ashlar: xfree\\(0x.*not allocated here");
   EXPECT_DEATH(static_cast<void>(xrealloc(p, 10)), "ashlar: xrealloc\\(0x.*not allocated here");
+  EXPECT_DEATH(static_cast<void>(xusable_size(p)), "ashlar: xusable_size\\(0x.*not allocated here");
   EXPECT_DEATH(delete static_cast<with_macro*>(p), "ashlar: delete\\(0x.*not allocated here");
   EXPECT_DEATH(delete[] static_cast<with_macro*>(p),
                "ashlar: delete\\[\\]\\(0x.*not allocated here");

@@ -1,5 +1,5 @@
 // dropin/dlopen_deepbind.cpp: the drop-in library's dlopen, which takes RTLD_DEEPBIND out, and its
-// dlsym, which finds our functions also where somebody looks for them in the C library.
+// dlsym, which finds our functions also where somebody looks for them in the system's libraries.
 // Layer: dropin. Built into libashlar-malloc.so only: a program that links ashlar-malloc.o
 // statically has no next dlopen to call.
 //
@@ -116,14 +116,25 @@ bool is_of_malloc(std::string_view name) noexcept {
   return std::ranges::find(names, name) != std::ranges::end(names);
 }
 
+/// Operators new and delete, by the ABI's names.
+bool is_of_operators(std::string_view name) noexcept {
+  return name.starts_with("_Znw") || name.starts_with("_Zna") || name.starts_with("_Zdl") ||
+         name.starts_with("_Zda");
+}
+
+/// Returns: whether `found` is the C library's function of malloc's family, or the C++ library's
+/// operator, which is made of malloc: checks would take its block for one of malloc's.
+bool is_of_system(const void* found, const char* name, dlsym_function* next) noexcept {
+  if (is_of_operators(name)) return os::is_cxx_library(os::path_of(found));
+  return is_of_malloc(name) && are_in_one_module(found, next(RTLD_NEXT, "__libc_start_main"));
+}
+
 /// Not among what every process runs. Returns: what `library` has under the name; but where that is
-/// the C library's and the process has ours instead, ours, or the program's jump to it.
+/// the system's and the process has ours instead, ours, or the program's jump to it.
 [[gnu::noinline]] void* find_in(void* library, const char* name, dlsym_function* next) noexcept {
   void* const found = next(library, name);
   // Where there is none, dlerror says so: another look-up would take that back.
-  if (found == nullptr || name == nullptr || !is_of_malloc(name) ||
-      !are_in_one_module(found, next(RTLD_NEXT, "__libc_start_main")))
-    return found;
+  if (found == nullptr || name == nullptr || !is_of_system(found, name, next)) return found;
   void* const first = next(RTLD_DEFAULT, name);
   if (first == found || runtime::malloc_is_anothers) return found;
   const void* const own = reinterpret_cast<const void*>(&next_dlsym);
@@ -132,9 +143,9 @@ bool is_of_malloc(std::string_view name) noexcept {
 
 }  // namespace
 
-/// One of malloc's names that is looked up in the C library itself, or in a library that has it, as
-/// those do that call C from another language, must not lead to a second malloc. What depends on
-/// the caller is a jump, as above.
+/// One of malloc's names, or an operator's, that is looked up in the C or C++ library itself, or in
+/// a library that has it, as those do that call C from another language, must not lead to a second
+/// malloc. What depends on the caller is a jump, as above.
 extern "C" ASHLAR_EXPORT void* dlsym(void* library, const char* name) ASHLAR_C_FUNCTION {
   dlsym_function* const next = next_dlsym();
   if (next == nullptr) [[unlikely]]

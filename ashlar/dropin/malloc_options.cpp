@@ -38,7 +38,7 @@ ASHLAR_EXPORT int mallopt(int parameter, int value) ASHLAR_C_FUNCTION {
     case glibc::perturb:
       return runtime::fill_blocks(static_cast<unsigned char>(value)) ? 1 : 0;
     case glibc::trim_threshold: {
-      detail::purge_policy policy = runtime::the_heap.purge_policy();
+      detail::purge_policy policy = runtime::the_heap.supply().policy();
       policy.keep_bytes = static_cast<std::size_t>(value);  // -1: everything
       runtime::the_heap.set_purge_policy(policy);
       return 1;

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include <unistd.h>
 
@@ -92,23 +91,18 @@ bool start() noexcept {
   return own != nullptr || the_heap.start();
 }
 
-/// Returns: a block, null when out of memory. `zeroed`: whether it is to be zero, and then whether
-/// it is known to be.
-ASHLAR_COLD void* take(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
-  const bool as_run = std::exchange(zeroed, false) && size > detail::shared_slab_block_max;
-  void* block = nullptr;
+/// Returns: a block, zero if it is to be `zeroed`; null when out of memory.
+ASHLAR_COLD void* take(std::size_t size, std::size_t alignment, bool zeroed = false) noexcept {
+  const bool as_run = zeroed && size > detail::shared_slab_block_max;
+  detail::new_block made;
   if (start()) {
     const class_index c = as_run ? class_index{0} : classes::class_for(size, alignment);
-    block = c == 0           ? the_heap.allocate_large(size, alignment, zeroed, own)
-            : own != nullptr ? the_heap.allocate_class(*own, c)
-                             : the_heap.allocate_uncached(c);
+    made = c == 0 ? the_heap.allocate_large(size, alignment, false, own)
+                  : detail::new_block{own != nullptr ? the_heap.allocate_class(*own, c)
+                                                     : the_heap.allocate_uncached(c)};
   }
-  if (block == nullptr) errno = ENOMEM;
-  return block;
-}
-ASHLAR_COLD void* take(std::size_t size, std::size_t alignment) noexcept {
-  bool zeroed = false;
-  return take(size, alignment, zeroed);
+  if (made.address == nullptr) errno = ENOMEM;
+  return zeroed ? made.cleared(size) : made.address;
 }
 
 ASHLAR_COLD void give(void* block, const char* call) noexcept {
@@ -150,9 +144,7 @@ ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) {
   if (bytes <= detail::shared_slab_block_max)
     if (void* const block = hits::try_allocate(*tops, bytes); block != nullptr)
       return std::memset(block, 0, bytes);
-  bool zeroed = true;
-  void* const block = take(bytes, 1, zeroed);
-  return block == nullptr || zeroed ? block : std::memset(block, 0, bytes);
+  return take(bytes, 1, true);
 }
 ASHLAR_EXPORT void* realloc(void* block, std::size_t size) {
   if (hits::stays(*tops, block, size)) return block;

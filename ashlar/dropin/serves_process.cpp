@@ -2,14 +2,12 @@
 // Layer: dropin. runtime/drop_in.hpp declares what is asked here.
 #include <cstdlib>
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/elf_note.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/sanitizer.hpp>
+#include <ashlar/os/system_call.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 
 // Every drop-in library and every program with ashlar-malloc.o has this ELF note, by which another
@@ -31,7 +29,7 @@ namespace {
 /// By system calls: sanitizers replace write and _exit, and start themselves when one is called.
 void write_line(line_writer<4096>& line) noexcept {
   line.end_line();
-  ::syscall(SYS_write, STDERR_FILENO, line.data(), line.size());
+  os::system_call(SYS_write, STDERR_FILENO, line.data(), line.size());
 }
 
 #if defined(SYS_exit_group)
@@ -47,7 +45,7 @@ constexpr long exit_call = SYS_exit;  // where it ends all threads
        << "), which needs malloc for itself: run it without libashlar-malloc.so (LD_PRELOAD), and "
           "link it without ashlar-malloc.o";
   write_line(line);
-  for (;;) ::syscall(exit_call, 1);
+  for (;;) os::system_call(exit_call, 1);
 }
 
 /// Returns: whether the process's malloc is this library's: the loader finds its definition first.

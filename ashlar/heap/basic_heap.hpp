@@ -100,10 +100,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     after_miss(left, &own);
   }
 
-  /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
-  /// whether it is to be zero, and then whether it is known to be.
-  [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
-                                     cache* own = nullptr) noexcept {
+  /// Returns: a block whose address is a multiple of `alignment`, a power of two. One that is to be
+  /// `zeroed` is cleared if that costs less than writing to it.
+  [[nodiscard]] detail::new_block allocate_large(std::size_t size, std::size_t alignment,
+                                                 bool zeroed = false,
+                                                 cache* own = nullptr) noexcept {
     return shared::allocate_large(size, alignment, zeroed, own_blocks{*this, own});
   }
 
@@ -139,9 +140,10 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   template <class IsCallers>
   [[nodiscard]] cache* attach(IsCallers is_callers) noexcept {
     if (!this->start()) return nullptr;
+    const std::size_t total = caches_.is_bounded() ? 0 : this->caches_total();
     const auto attached = [&] {
       return caches_.attach(this->sealed_space(), this->pages().first_tables(),
-                            this->pages().keys(), this->caches_bytes(), is_callers);
+                            this->pages().keys(), total, is_callers);
     };
     cache* own = attached();
     // A thread without a cache works, but slowly.
@@ -191,12 +193,14 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   // ---- the whole ------------------------------------------------------------------------------
 
-  /// As shared_heap::set_limit. Caches hold an eighth of it at most, from their next misses on.
-  /// Nothing where memory for the heap itself is refused.
+  /// Effects: from now on committed_bytes() of the supply do not become more than `bytes`: where
+  /// growth would, a request gets null, after all that is free has been used or given back. They
+  /// cross at `soft_percent` of it. What the heap has already it keeps. Caches hold an eighth of it
+  /// at most, from their next misses on. Nothing where memory for the heap itself is refused.
   void set_limit(std::size_t bytes, unsigned soft_percent) noexcept {
     if (!this->start()) return;
-    shared::set_limit(bytes, soft_percent);
-    caches_.set_bytes(this->caches_bytes());
+    this->supply().set_pages_max(bytes >> detail::page_shift, soft_percent);
+    caches_.set_bytes(std::min(this->caches_total(), bytes / 8));
   }
 
   /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses
@@ -269,7 +273,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       return own != nullptr ? heap.flush_resting(*own, round, left) : 0;
     }
     [[nodiscard]] bool gives_more(std::uint32_t round) const noexcept {
-      return own != nullptr && own->settling_round == round && own->stacks_to_settle != 0;
+      return own != nullptr && own->sorting_round == round && own->stacks_to_sort != 0;
     }
     void give_all() const noexcept {
       if (own != nullptr) heap.flush_to(*own, resting_place::slabs);
@@ -486,12 +490,12 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Effects: goes on to give back to the slabs what rests, once round all stacks in each round,
   /// until `left` is spent; looks at the rest, so that next time it may. Returns: the bytes.
   std::size_t flush_resting(cache& own, std::uint32_t round, step_budget& left) noexcept {
-    if (own.settling_round != round) {
-      own.settling_round = round;
-      own.stacks_to_settle = static_cast<std::uint16_t>(classes::count());
+    if (own.sorting_round != round) {
+      own.sorting_round = round;
+      own.stacks_to_sort = static_cast<std::uint16_t>(classes::count());
     }
     std::size_t bytes = 0;
-    while (own.stacks_to_settle != 0 && left.is_left()) {
+    while (own.stacks_to_sort != 0 && left.is_left()) {
       left.spend<space_type>(step::stack_passed);
       const auto c = static_cast<class_index>((own.looked_at + 1u) % classes::count());
       const std::size_t had = c != 0 ? own.count(c) : 0;
@@ -503,7 +507,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
         if (!is_empty) continue;
       }
       own.looked_at = c;
-      --own.stacks_to_settle;
+      --own.stacks_to_sort;
     }
     return bytes;
   }

@@ -99,56 +99,28 @@ TEST(Heap, AClassThatTheCallerKnowsIsComparedNotBelieved) {
 
 TEST(Heap, RequestsThatNobodyCanServeGiveNull) {
   const auto h = make_heap();
-  bool zeroed = true;
   constexpr std::size_t far = std::size_t{1} << (sizeof(void*) == 8 ? 50 : 31);
   for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 4095, SIZE_MAX / 2 + 1, SIZE_MAX / 2, far}) {
-    EXPECT_EQ(h->allocate_large(size, 1, zeroed), nullptr) << size;
-    EXPECT_FALSE(zeroed);
+    const auto [block, is_zero] = h->allocate_large(size, 1, true);
+    EXPECT_TRUE(block == nullptr && !is_zero) << size;
   }
-  EXPECT_EQ(h->allocate_large(1, SIZE_MAX / 2 + 1, zeroed), nullptr);
-  EXPECT_EQ(h->allocate_large(1, far, zeroed), nullptr);
-  void* block = h->allocate_large(100'000, 1, zeroed);
+  EXPECT_EQ(h->allocate_large(1, SIZE_MAX / 2 + 1).address, nullptr);
+  EXPECT_EQ(h->allocate_large(1, far).address, nullptr);
+  void* block = large_of(*h, 100'000);
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(h->resize_in_place(block, SIZE_MAX, "realloc"), 0u);
   EXPECT_EQ(h->move_large(block, SIZE_MAX), nullptr);
-  EXPECT_EQ(h->move_large(&zeroed, 200'000), nullptr) << "no large block is there";
+  EXPECT_EQ(h->move_large(&block, 200'000), nullptr) << "no large block is there";
   EXPECT_EQ(h->usable_size(block, "test"), align_up(std::size_t{100'000}, detail::page_size));
-}
-
-TEST(Heap, LargeBlocksThatGrowMoveByRemappingOrByCopying) {
-  const auto h = make_heap();
-  bool zeroed = false;
-  constexpr std::size_t size = 1 << 20;
-  auto* block = static_cast<char*>(h->allocate_large(size, 1, zeroed));
-  std::memset(block, 'a', size);
-  h->space().fail_always(space_call::move, true);
-  block = static_cast<char*>(h->move_large(block, 2 * size));
-  ASSERT_NE(block, nullptr);
-  EXPECT_EQ(h->usable_size(block, "test"), 2 * size);
-  EXPECT_TRUE(std::all_of(block, block + size, [](char c) { return c == 'a'; }));
-  EXPECT_EQ(stats_of(*h).large.blocks_in_use, 1u);
-  h->space().fail_always(space_call::move, false);
-  const std::uint64_t moves = h->space().calls(space_call::move);
-  auto* moved = static_cast<char*>(h->move_large(block, 3 * size));
-  ASSERT_NE(moved, nullptr);
-  EXPECT_EQ(h->space().calls(space_call::move), moves + 1);
-  EXPECT_TRUE(std::all_of(moved, moved + size, [](char c) { return c == 'a'; }));
-  std::memset(moved + size, 'b', 2 * size);
-  EXPECT_EQ(stats_of(*h).large.blocks_in_use, 1u);
-  // What the block left behind is handed out again as zero only if it is.
-  auto* again = static_cast<char*>(h->allocate_large(size, 1, zeroed));
-  ASSERT_NE(again, nullptr);
-  EXPECT_TRUE(!zeroed || std::all_of(again, again + size, [](char c) { return c == 0; }));
 }
 
 TEST(Heap, LongBlocksThatAreToBeZeroAreNotWritten) {
   const auto h = make_heap();
   constexpr std::size_t size = 40 << 20;
   const auto take = [&](bool wanted) {
-    bool zeroed = wanted;
-    auto* block = static_cast<char*>(h->allocate_large(size, 1, zeroed));
+    const auto [block, is_zero] = h->allocate_large(size, 1, wanted);
     EXPECT_NE(block, nullptr);
-    return std::pair(block, zeroed);
+    return std::pair(static_cast<char*>(block), is_zero);
   };
   char* const first = take(true).first;
   first[size / 2] = 'a';

@@ -45,6 +45,8 @@ class cache_set {
     return std::uint64_t{room_bytes} * count() > bytes();  // as room > share(), without a division
   }
 
+  /// Returns: whether it is set what all caches together may hold.
+  [[nodiscard]] bool is_bounded() const noexcept { return bytes() != 0; }
   /// Effects: all caches together may hold `bytes`. Those that hold more give it back when they
   /// miss.
   void set_bytes(std::size_t bytes) noexcept { bytes_.store(bytes, std::memory_order_relaxed); }

@@ -422,39 +422,6 @@ TEST(Central, WithoutGrowthItServesOnlyWhatItHas) {
   f.audit(blocks.size());
 }
 
-TEST(Central, StretchesInBothDirectionsAndAcrossSlabsComeBack) {
-  for (const class_index c : {class_index{1}, class_index{6}, class_index{40}, class_index{72}}) {
-    fixture f(c, 0);
-    std::mt19937_64 random(c);
-    std::vector<void*> blocks;
-    while (blocks.size() < 4 * f.blocks_of_a_slab()) blocks.push_back(f.take(1).at(0));
-    std::sort(blocks.begin(), blocks.end());
-    for (int round = 0; round < 20; ++round) {
-      // Cut into stretches; each goes back as it is, reversed, or mixed with single blocks.
-      std::vector<std::vector<void*>> stretches;
-      for (std::size_t i = 0; i < blocks.size();) {
-        const std::size_t n = std::min<std::size_t>(blocks.size() - i, 1 + random() % 200);
-        const auto from = blocks.begin() + static_cast<std::ptrdiff_t>(i);
-        stretches.emplace_back(from, from + static_cast<std::ptrdiff_t>(n));
-        if (random() % 2 == 0) std::reverse(stretches.back().begin(), stretches.back().end());
-        i += n;
-      }
-      std::shuffle(stretches.begin(), stretches.end(), random);
-      std::vector<void*> all;
-      for (const std::vector<void*>& s : stretches) all.insert(all.end(), s.begin(), s.end());
-      f.give(all);
-      f.audit(0);
-      ASSERT_EQ(f.one.counts().slabs, 0u);
-      std::vector<void*> again = f.take_all(blocks.size());
-      ASSERT_EQ(again.size(), blocks.size());
-      std::sort(again.begin(), again.end());
-      ASSERT_EQ(std::adjacent_find(again.begin(), again.end()), again.end());
-      blocks = again;
-      f.audit(blocks.size());
-    }
-  }
-}
-
 TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {
   fixture f(6, 0);
   const std::vector<void*> blocks = f.take(200);
@@ -541,47 +508,6 @@ TEST(Central, SortingGoesOnWhereTheWorkWasSpent) {
     EXPECT_GE(calls, 20u);
     f.audit(f.held - 20);
   }
-}
-
-// A handler of the abort may allocate from where the fault was seen: no lock may be held. If one
-// is, the child waits for ever and the alarm ends it.
-fixture* faulty = nullptr;
-extern "C" void allocate_and_leave(int) {
-  void* out[4];
-  step_budget all = step_budget::without_end();
-  const bool served =
-      faulty->one.take(out + 4, 4, growth::allowed, all) != 0 &&
-      faulty->heap->new_slab(9, standard_classes.shapes[9], growth::allowed) != nullptr;
-  ::_exit(served ? 7 : 8);
-}
-
-TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
-  fixture direct(6, 0), stashing(6, 100);
-  const auto prepare = [](fixture& f) {
-    faulty = &f;
-    ::signal(SIGABRT, allocate_and_leave);
-    ::alarm(20);
-  };
-  const std::vector<void*> blocks = direct.take(10);
-  const auto give = [&](const std::vector<void*>& bad) {
-    prepare(direct);
-    direct.give(bad);
-  };
-  int local = 0;
-  EXPECT_EXIT(give({blocks[0], blocks[0]}), testing::ExitedWithCode(7), "free already");
-  EXPECT_EXIT(give({blocks[0], blocks[1], blocks[0]}), testing::ExitedWithCode(7), "free already");
-  EXPECT_EXIT(give({static_cast<char*>(blocks[3]) + 8}), testing::ExitedWithCode(7), "inside");
-  EXPECT_EXIT(give({&local}), testing::ExitedWithCode(7), "no block is in use");
-  run* of_other = direct.heap->new_slab(7, standard_classes.shapes[7], growth::allowed);
-  EXPECT_EXIT(give({direct.heap->address_of(*of_other)}), testing::ExitedWithCode(7),
-              "no block is in use");
-  const std::vector<void*> others = stashing.take(10);
-  stashing.give({others[0], others[0]});
-  const auto settle = [&] {
-    prepare(stashing);
-    stashing.settle();
-  };
-  EXPECT_EXIT(settle(), testing::ExitedWithCode(7), "free already");
 }
 
 TEST(CentralDeathTest, AuditSeesAWrongBitmapAndASlabOnTheWrongList) {

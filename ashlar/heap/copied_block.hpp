@@ -1,4 +1,5 @@
-// heap/copied_block.hpp: the last way to reallocate, for every heap: a new block, a copy, a free.
+// heap/copied_block.hpp: a new block of any heap, and the last way to reallocate: a new block, a
+// copy, a free.
 // Layer: heap.
 #pragma once
 
@@ -7,6 +8,17 @@
 #include <cstring>
 
 namespace ashlar::detail {
+
+/// A block that nobody has had yet; null: there is none.
+struct new_block {
+  void* address = nullptr;
+  bool is_zero = false;  ///< it is known to be
+
+  /// Effects: the first `size` bytes are zero. Returns: the address.
+  void* cleared(std::size_t size) const noexcept {
+    return address == nullptr || is_zero ? address : std::memset(address, 0, size);
+  }
+};
 
 /// Effects: copies a block of `have` bytes to one that take() returns, and gives the old one to
 /// give(block). Returns: the new block. If take() has none, `block` stays as it is. Then returns

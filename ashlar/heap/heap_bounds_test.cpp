@@ -103,10 +103,11 @@ TEST(HeapBounds, ALimitMayChangeAtAnyTime) {
       limit = (1 + random() % 64) * 65536;
       soft = limit / 4 * 3;
       h->set_limit(limit, 75);
-      EXPECT_EQ(h->take_crossing(), h->committed_bytes() >= soft) << "it may be above already";
+      EXPECT_EQ(h->supply().take_crossing(), h->supply().committed_bytes() >= soft)
+          << "it may be above already";
       EXPECT_EQ(h->is_beyond_limit(limit + 1), true);
     }
-    const std::size_t before = h->committed_bytes();
+    const std::size_t before = h->supply().committed_bytes();
     const std::size_t size = random() % 10 == 0 ? random() % 200'000 : random() % 3000;
     if (random() % 100 < (i / 1000 % 2 == 0 ? 65u : 40u)) {
       void* block = allocate(*h, *own, size);
@@ -121,13 +122,13 @@ TEST(HeapBounds, ALimitMayChangeAtAnyTime) {
         live.pop_back();
       }
     }
-    const std::size_t after = h->committed_bytes();
+    const std::size_t after = h->supply().committed_bytes();
     ASSERT_LE(after, std::max(before, limit)) << "above the limit nothing grows";
     above += after > limit ? 1u : 0u;
-    const bool crossed = h->take_crossing();
+    const bool crossed = h->supply().take_crossing();
     ASSERT_TRUE(crossed || before >= soft || after < soft);
     ASSERT_TRUE(!crossed || after >= soft || after < before || before >= soft);
-    EXPECT_EQ(h->bytes_above() != 0, after >= soft);
+    EXPECT_EQ(h->supply().bytes_above() != 0, after >= soft);
     crossings += crossed ? 1u : 0u;
   }
   EXPECT_GT(refused, 0u);

@@ -50,8 +50,7 @@ struct full_heap {
     }
   }
   bool serves_large(std::size_t bytes) {
-    bool zeroed = false;
-    void* large = h->allocate_large(bytes, 1, zeroed, own);
+    void* large = h->allocate_large(bytes, 1, false, own).address;
     if (large != nullptr) deallocate(*h, *own, large);
     return large != nullptr;
   }

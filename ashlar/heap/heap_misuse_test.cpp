@@ -37,21 +37,6 @@ class HeapDeathTest : public testing::TestWithParam<int> {
   cache* own = h->attach();
 };
 
-TEST_P(HeapDeathTest, ForeignAddresses) {
-  int local = 0;
-  constexpr const char* foreign = "the address was not allocated here";
-  EXPECT_DEATH(deallocate(*h, *own, &local, "xfree"), message("xfree", &local, foreign));
-  EXPECT_DEATH(h->deallocate_uncached(&local, "free"), message("free", &local, foreign));
-  ASSERT_NE(allocate(*h, *own, 100), nullptr);
-  EXPECT_DEATH(deallocate(*h, *own, &local, "xfree"), message("xfree", &local, foreign));
-  EXPECT_DEATH(static_cast<void>(h->usable_size(&local, "xusable_size")),
-               message("xusable_size", &local, foreign));
-  EXPECT_DEATH(static_cast<void>(h->resize_in_place(&local, 5, "xrealloc")),
-               message("xrealloc", &local, foreign));
-  auto* high = reinterpret_cast<void*>(~std::uintptr_t{15});
-  EXPECT_DEATH(deallocate(*h, *own, high, "xfree"), message("xfree", high, foreign));
-}
-
 TEST_P(HeapDeathTest, ABlockIsExpectedWhereNoneStarts) {
   int local = 0;
   EXPECT_DEATH(h->expect_block(&local, "free"),
@@ -212,18 +197,6 @@ TEST_P(HeapDeathTest, ABlockThatHasToMoveIsLookedAtFirst) {
   EXPECT_DEATH(resize(block + 16), message("realloc", block + 16, "the address is inside"));
   deallocate(*h, *own, block);
   EXPECT_DEATH(resize(block), message("realloc", block, "the block is free already"));
-}
-
-TEST_P(HeapDeathTest, LargeBlocksAreSeenAtOnce) {
-  auto* block = static_cast<char*>(allocate(*h, *own, 200'000));
-  constexpr const char* not_in_use = "no block is in use";
-  EXPECT_DEATH(deallocate(*h, *own, block + 4096), message("free", block + 4096, not_in_use));
-  EXPECT_DEATH(deallocate(*h, *own, block + 1), message("free", block + 1, not_in_use));
-  EXPECT_DEATH(static_cast<void>(h->usable_size(block + 8, "xusable_size")), not_in_use);
-  deallocate(*h, *own, block);
-  EXPECT_DEATH(deallocate(*h, *own, block), message("free", block, not_in_use));
-  EXPECT_DEATH(static_cast<void>(h->resize_in_place(block, 300'000, "realloc")),
-               message("realloc", block, not_in_use));
 }
 
 // What keys see and marks do not: a write to a block that rests.

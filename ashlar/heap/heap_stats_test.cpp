@@ -190,32 +190,6 @@ TEST(HeapExact, BeginsWithTheBlocksThatWereInUse) {
   EXPECT_EQ(s.total.slack_bytes, 0u);
 }
 
-TEST(HeapExactDeathTest, EveryMisuseIsFoundAtOnce) {
-  auto [h, own] = heap_with_cache();
-  void* early = allocate(*h, *own, 64);
-  ASSERT_TRUE(h->count_exactly(own));
-  void* block = allocate(*h, *own, 64);
-  h->note_allocation(block, 50);
-  h->expect_live(early, "free");
-  h->expect_live(block, "free");
-  int local = 0;
-  EXPECT_DEATH(h->note_deallocation(&local, "free"), "free\\(0x.*was not allocated here");
-  EXPECT_DEATH(h->expect_live(static_cast<char*>(block) + 16, "realloc"),
-               "realloc\\(0x.*inside a block");
-  EXPECT_DEATH(h->expect_live(static_cast<char*>(block) + 1, "realloc"), "inside a block");
-  h->expect_size(block, 50, "free");
-  for (const std::size_t other : {0u, 49u, 51u, 64u, 65u, 1u << 20})
-    EXPECT_DEATH(h->expect_size(block, other, "free"),
-                 "free\\(0x.*the size or alignment is not that of the block, block size 50");
-  EXPECT_DEATH(h->expect_size(static_cast<char*>(block) + 16, 50, "free"), "inside a block");
-  // In the cache again, long before it returns to its slab.
-  h->note_deallocation(block, "free");
-  deallocate(*h, *own, block);
-  EXPECT_DEATH(h->note_deallocation(block, "free"),
-               "free already \\(double free\\), block size 64");
-  EXPECT_DEATH(h->expect_live(block, "realloc"), "realloc\\(0x.*free already");
-}
-
 TEST(HeapExact, SlackBeyondWhatATableEntryHoldsDoesNotStayBehind) {
   auto [h, own] = heap_with_cache();
   ASSERT_TRUE(h->count_exactly(own));

@@ -244,35 +244,21 @@ TEST(HollowSlabs, WhatIsToBeKeptStaysAtOnceToo) {
   EXPECT_TRUE(scan.saw_last_slab) << "there is nothing to wait for";
 }
 
-TEST_F(HollowSlabsWithPages, MissesLookUnlessAnotherDoes) {
-  const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
-  h->keep_one_in(512);
-  h->heap.let_misses_reclaim(false);
-  for (std::uint64_t t = 1; t <= 10 * delay; t += 10) h->scan(t);
-  EXPECT_EQ(h->stats().total.given_back_bytes, 0u);
-  h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
-  for (std::uint64_t t = 10 * delay; t <= 20 * delay; t += 10) h->scan(t);
-  EXPECT_EQ(h->stats().total.given_back_bytes, 0u) << "a new policy is for whoever looks";
-  h->heap.let_misses_reclaim(true);
-  for (std::uint64_t t = 20 * delay; t <= 30 * delay; t += 10) h->scan(t);
-  EXPECT_GT(h->stats().total.given_back_bytes, 0u);
-}
-
 TEST(HollowSlabs, IdleIsWhatNobodyHolds) {
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
-  const std::size_t committed = h->heap.committed_bytes();
+  const std::size_t committed = h->heap.supply().committed_bytes();
   EXPECT_EQ(committed, h->stats().total.committed_bytes);
   const std::size_t before = h->heap.idle_bytes();
   EXPECT_LT(before, mebibyte);
   h->keep_one_in(512);
   EXPECT_GT(h->heap.idle_bytes(), 7 * mebibyte);
-  EXPECT_EQ(h->heap.committed_bytes(), committed) << "the slabs stay";
+  EXPECT_EQ(h->heap.supply().committed_bytes(), committed) << "the slabs stay";
   h->fill_again();
   EXPECT_LT(h->heap.idle_bytes(), mebibyte);
   deallocate(h->heap, *h->own, large_of(h->heap, mebibyte));
   EXPECT_GE(h->heap.idle_bytes(), mebibyte);
   h->heap.trim();
-  EXPECT_EQ(h->heap.committed_bytes(), h->stats().total.committed_bytes);
+  EXPECT_EQ(h->heap.supply().committed_bytes(), h->stats().total.committed_bytes);
 }
 
 TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
@@ -517,21 +503,6 @@ TEST_F(HollowSlabsWithPages, TrimBeginsAnewWhereALookHasStopped) {
     least = std::min(least, h->resident());
     EXPECT_EQ(h->resident(), least) << misses;
   }
-}
-
-// Between the decision and the system call nobody gets a block that lies on such a page.
-TEST_F(HollowSlabsWithPages, NobodyGetsAPageThatIsLeaving) {
-  const auto h = std::make_unique<hollow_heap>(256, mebibyte / 2);
-  h->keep_one_in(100);
-  bool called = false;
-  h->heap.space().before_next_purge([&] {
-    called = true;
-    h->fill_again();
-  });
-  EXPECT_GT(h->heap.trim(), 0u);
-  EXPECT_TRUE(called);
-  h->check();
-  h->heap.audit();
 }
 
 }  // namespace

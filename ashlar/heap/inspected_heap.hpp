@@ -50,22 +50,6 @@ class inspected_heap : public shared_heap<Config> {
     return b.size_class != 0 ? use_of(b.size_class).is_in_use(block) : b.bytes != 0;
   }
 
-  /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for
-  /// the place of each block in all slabs, whether a block is there or not, until it returns false.
-  /// The lock of the page heap is held. O(runs + blocks).
-  template <class Visit>
-  void for_each_place(Visit visit) noexcept {
-    if (!shared::has_started()) return;
-    shared::pages().for_each_in_use([&](const run& r, char* begin) {
-      const class_index c = r.size_class;
-      if (c == 0) return visit(begin, std::size_t{r.pages} << page_shift, c);
-      const slab_shape& shape = classes::shape(c);
-      for (std::size_t i = 0; i < shape.blocks; ++i)
-        if (!visit(begin + i * shape.block_size, std::size_t{shape.block_size}, c)) return false;
-      return true;
-    });
-  }
-
   /// Effects: calls visit(address, bytes, note) for each large block, with the lock of the page
   /// heap held, until it returns false. O(runs).
   template <class Visit>

@@ -19,8 +19,8 @@
 //   soft limit       the call that crosses it   free runs; after the program's        8,192 slabs
 //                                               function also as by age, at once
 //
-// A negative delay stops age, idleness and growth. No page of a slab leaves by a scan
-// or by growth while fewer pages are free than are to be kept.
+// A negative delay stops age, idleness and growth. No page of a slab leaves by a scan or by growth
+// while fewer pages are free than are to be kept.
 //
 // Without a scan, pages leave when a large block is freed, cleared or copied (large_blocks.hpp),
 // or when tables, records or a cache lack memory (page_supply.hpp: make_room), and addresses at the
@@ -33,10 +33,10 @@
 // beside the new ones. A heap below its peak keeps them: a page that leaves too early costs a page
 // fault. The figures are measured (docs/decisions/0005-how-idle-memory-goes-back.md).
 //
-// Law: a miss spends its budget (step_budget.hpp) and no more; the next misses go on. Any
-// thread may sort stashes back, but only one at a time looks into slabs: all who do share a cursor,
-// which goes round. A miss
-// that has the heap grow while sorting is under way takes no more bytes than it has sorted.
+// Law: a miss spends its budget (step_budget.hpp) and no more; the next misses go on. Any thread
+// may sort stashes back, but only one at a time looks into slabs: all who do share a cursor, which
+// goes round. A miss that has the heap grow while sorting is under way takes no more bytes than it
+// has sorted.
 // Thread-safety: any caller at any time.
 #pragma once
 
@@ -124,13 +124,13 @@ class reclaimer {
     if (!bounds_.sums_before_growth()) return SIZE_MAX;
     if (is_sorting()) {
       paid_pages_.fetch_add(pages, relaxed);
-    } else if (!cached.gives_more(round())) {
+    } else if (!cached.gives_more(sorting_round())) {
       if (!begin_sorting(centrals_.resting() + cached.resting(), pages)) return SIZE_MAX;
       make_due();
     }
-    std::size_t bytes = cached.give_resting(round(), left);
+    std::size_t bytes = cached.give_resting(sorting_round(), left);
     bytes += sort_back(left);
-    return is_sorting() || cached.gives_more(round()) ? bytes : SIZE_MAX;
+    return is_sorting() || cached.gives_more(sorting_round()) ? bytes : SIZE_MAX;
   }
 
   /// Effects: called when memory was refused: sorts back all that rests in stashes and `cached`.
@@ -363,13 +363,14 @@ class reclaimer {
   [[nodiscard]] bool is_sorting() const noexcept { return next_sorted_.load(relaxed) != 0; }
   /// Returns: the number of the last round of sorting: 1 is the first. A cache gives once in each
   /// what rests in it.
-  [[nodiscard]] std::uint32_t round() const noexcept { return round_.load(relaxed); }
+  [[nodiscard]] std::uint32_t sorting_round() const noexcept {
+    return sorting_round_.load(relaxed);
+  }
 
   /// Effects: sorting is under way, if it pays to sort back `all` before growth by `pages`. The
-  /// heap's growth since the last time pays for it. Where memory only goes
-  /// to and fro between classes, a little more of it is cheaper than sorting each time. Much is
-  /// sorted back after any growth. A little is, too, once the heap has grown enough: few blocks may
-  /// hold many slabs back.
+  /// heap's growth since the last time pays for it. Where memory only goes to and fro between
+  /// classes, a little more of it is cheaper than sorting each time. Much is sorted back after any
+  /// growth. A little is, too, once the heap has grown enough: few blocks may hold many slabs back.
   bool begin_sorting(const resting_blocks& all, std::size_t pages) noexcept {
     const std::size_t paid = paid_pages_.load(relaxed);
     const bool is_much = all.bytes >= bounds_.settle_bytes_min;
@@ -380,7 +381,7 @@ class reclaimer {
     paid_pages_.store(0, relaxed);
     to_sort_.store(all.blocks, relaxed);
     next_sorted_.store(1, relaxed);
-    round_.fetch_add(1, relaxed);
+    sorting_round_.fetch_add(1, relaxed);
     return true;
   }
 
@@ -453,7 +454,7 @@ class reclaimer {
     if (!is_peak || idle_ < held_.now() / idle_share || !supply_.has_more_than_kept()) return;
     paid_ += grown;
     leaving_ += grown * leaving_each;
-    rounds_ = 0;
+    times_round_ = 0;
   }
 
   /// Effects: goes on round the slabs and gives back free pages of the classes that are to leave,
@@ -461,7 +462,7 @@ class reclaimer {
   void give_back_idle(step_budget& left) noexcept {
     while (paid_ != 0 && leaving_ != 0 && left.is_left()) {
       const slab_place place = next_slab(left);
-      if (place.is_end() && ++rounds_ == 2) paid_ = 0;
+      if (place.is_end() && ++times_round_ == 2) paid_ = 0;
       if (place.is_end() || place.size_class == 0) continue;
       const bool begins = seen_pages_ == 0;
       if (begins) --paid_;
@@ -499,7 +500,7 @@ class reclaimer {
 
   // Growth to come.
   std::atomic<std::size_t> paid_pages_{0};  ///< that the heap has grown since sorting last began
-  std::atomic<std::uint32_t> round_{0};
+  std::atomic<std::uint32_t> sorting_round_{0};
   std::atomic<std::size_t> next_sorted_{0};  ///< the class whose stash is sorted back; 0: none is
   std::atomic<std::size_t> to_sort_{0};      ///< so many more blocks at most
 
@@ -511,7 +512,7 @@ class reclaimer {
   std::array<std::uint64_t, class_count> taken_before_{};  ///< bytes, at the step before
   std::array<bool, class_count> leaves_{};                 ///< whose free pages are to leave
   std::size_t paid_ = 0, leaving_ = 0;  ///< for so many slabs to pass, and so many pages to leave
-  unsigned rounds_ = 0;                 ///< so often all slabs were passed since the last step
+  unsigned times_round_ = 0;            ///< so often all slabs were passed since the last step
 };
 
 }  // namespace detail

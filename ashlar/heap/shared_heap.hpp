@@ -10,10 +10,10 @@
 //   page heap
 //
 // Law: the heap takes addresses that it never used only when nothing at hand can serve. First a
-// request goes without growth, then
-// with growth (and some of what rests is sorted back before, if that pays), then all that rests is
-// sorted back, and growth is tried once more. Invariant: held() == bytes of blocks that callers and
-// caches have. Thread-safety: any caller at any time, unless a function says otherwise.
+// request goes without growth, then with growth (and some of what rests is sorted back before, if
+// that pays), then all that rests is sorted back, and growth is tried once more.
+// Invariant: held() == bytes of blocks that callers and caches have.
+// Thread-safety: any caller at any time, unless a function says otherwise.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <utility>
 
 #include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
@@ -34,6 +33,7 @@
 #include <ashlar/heap/block_use.hpp>
 #include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/copied_block.hpp>
 #include <ashlar/heap/exact_counting.hpp>
 #include <ashlar/heap/figures.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
@@ -161,7 +161,6 @@ class shared_heap {
     if (!pages_.start(classes::table().bit_words_per_page,
                       centrals_type::slots(bounds_.stash_bytes)))
       return false;
-    caches_bytes_.store(bounds_.caches_total(space_.processors()), std::memory_order_relaxed);
     centrals_.start(pages_, bounds_.stash_bytes, bounds_.steady_slabs);
     started_.store(true, std::memory_order_release);
     return true;
@@ -192,18 +191,6 @@ class shared_heap {
     pages_.supply().set_pages_max(bounds.budget_bytes >> page_shift);
   }
 
-  /// Effects: from now on committed_bytes() do not become more than `bytes`: where growth would, a
-  /// request gets null, after all that is free has been used or given back. They cross at
-  /// `soft_percent` of it. What the heap has already it keeps.
-  void set_limit(std::size_t bytes, unsigned soft_percent) noexcept {
-    pages_.supply().set_pages_max(bytes >> page_shift, soft_percent);
-    caches_bytes_.store(std::min(bounds_.caches_total(space_.processors()), bytes / 8),
-                        std::memory_order_relaxed);
-  }
-  /// As page_supply's.
-  [[nodiscard]] bool has_crossed() const noexcept { return pages_.supply().has_crossed(); }
-  [[nodiscard]] bool take_crossing() noexcept { return pages_.supply().take_crossing(); }
-  [[nodiscard]] std::size_t bytes_above() noexcept { return pages_.supply().bytes_above(); }
   /// Returns: whether the limit is why a request for `size` gets null. Requires: started.
   [[nodiscard]] bool is_beyond_limit(std::size_t size) noexcept {
     const class_index c = classes::class_for(size, 1);
@@ -212,10 +199,6 @@ class shared_heap {
                                                 : divide_up(size, page_size));
   }
   void note_refusal() noexcept { refusals_.fetch_add(1, std::memory_order_relaxed); }
-
-  /// Effects: gives back free runs whatever their age, as far as the purge policy lets them go.
-  /// Returns: the bytes. O(free runs).
-  std::size_t purge() noexcept { return pages_.supply().purge_aged(true); }
 
   /// As page_heap::close_behind_slabs.
   void close_behind_slabs(std::size_t most) noexcept { pages_.close_behind_slabs(most); }
@@ -252,21 +235,13 @@ class shared_heap {
     reclaimer_.let_misses_reclaim(on ? space_.now_ms() + wait : reclaimer_type::never);
   }
 
-  /// As page_supply::committed_bytes.
-  [[nodiscard]] std::size_t committed_bytes() const noexcept {
-    return pages_.supply().committed_bytes();
-  }
-  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in
+  /// Returns: bytes of pages in use or dirty that neither a caller nor a cache holds: in free runs,
   /// slabs and stashes, also where a slab's pages have left it. At some recent moment; takes no
   /// lock.
   [[nodiscard]] std::size_t idle_bytes() const noexcept {
     const auto held = held_.now();
-    const std::size_t committed = committed_bytes();
+    const std::size_t committed = pages_.supply().committed_bytes();
     return committed - std::min(committed, held);
-  }
-
-  [[nodiscard]] detail::purge_policy purge_policy() const noexcept {
-    return pages_.supply().policy();
   }
 
   /// Effects: checks the invariants of every structure; ends in a fault if one does not hold.
@@ -278,6 +253,8 @@ class shared_heap {
   }
 
   [[nodiscard]] space_type& space() noexcept { return space_; }
+  /// Returns: where the pages come from: how many there are, and may be, and when they go back.
+  [[nodiscard]] auto& supply() noexcept { return pages_.supply(); }
 
   /// Effects: faults call the heap by this name; null, the beginning: by none. It is not copied.
   /// Requires: called before anything else.
@@ -329,13 +306,12 @@ class shared_heap {
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two; null when memory
-  /// is out. `zeroed` says whether it is to be zero, and then whether it is. `cached` is as for
-  /// `take`.
+  /// is out. One that is to be `zeroed` is cleared if that costs less than writing to it. `cached`
+  /// is as for `take`.
   template <class Cached>
-  [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
-                                     Cached cached) noexcept {
-    const bool to_be_zero = std::exchange(zeroed, false);
-    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX || !start()) return nullptr;
+  [[nodiscard]] new_block allocate_large(std::size_t size, std::size_t alignment, bool zeroed,
+                                         Cached cached) noexcept {
+    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX || !start()) return {};
     const std::size_t pages = std::max<std::size_t>(divide_up(size, page_size), 1);
     const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
     step_budget left = budget_of_call();
@@ -343,10 +319,9 @@ class shared_heap {
     run* const r = by_growth_at_last(no_cache{}, cached, pages, left, [&](growth g, std::size_t) {
       return pages_.large().make(pages, align_pages, g);
     });
-    if (r == nullptr) return nullptr;
+    if (r == nullptr) return {};
     held_.note_large(0, r->pages);
-    zeroed = to_be_zero ? pages_.large().try_clear(*r) : r->zero;
-    return pages_.address_of(*r);
+    return {pages_.address_of(*r), zeroed ? pages_.large().try_clear(*r) : r->zero};
   }
 
   /// Effects: takes back a large block. A fault naming `call` when none starts at `block`.
@@ -464,9 +439,9 @@ class shared_heap {
   /// Returns: bytes that callers and caches hold, at some recent moment.
   [[nodiscard]] std::size_t held() const noexcept { return held_.now(); }
   [[nodiscard]] const heap_bounds& bounds() const noexcept { return bounds_; }
-  /// Returns: what all caches together may hold. Requires: started.
-  [[nodiscard]] std::size_t caches_bytes() const noexcept {
-    return caches_bytes_.load(std::memory_order_relaxed);
+  /// Returns: what all caches together may hold while no limit is set.
+  [[nodiscard]] std::size_t caches_total() noexcept {
+    return bounds_.caches_total(space_.processors());
   }
 
  private:
@@ -482,8 +457,7 @@ class shared_heap {
   std::atomic<bool> started_{false};
   typename ranked<mutex_type, lock_rank::start>::type start_mutex_;
   heap_bounds bounds_;
-  std::atomic<std::size_t> caches_bytes_{0};  ///< what all caches together may hold
-  std::atomic<std::uint64_t> refusals_{0};    ///< requests that a limit has refused
+  std::atomic<std::uint64_t> refusals_{0};  ///< requests that a limit has refused
   exact_counting<pages_type> counting_;
   held_bytes held_;
   reclaimer_type reclaimer_;

@@ -114,8 +114,8 @@ struct thread_cache {
     last_limit = closed_bottom + 1;
     looked_at = 0;
     handed_over = 0;
-    settling_round = 0;
-    stacks_to_settle = 0;
+    sorting_round = 0;
+    stacks_to_sort = 0;
     opened_bytes = capacity_bytes = 0;
     moved_blocks = 0;
   }
@@ -213,16 +213,16 @@ struct thread_cache {
   std::uint16_t room[class_count];         ///< slots between the ends, used or not
   std::uint8_t misses[class_count];        ///< of either kind since the stack last grew
   std::uint16_t bottom_slot[class_count];
-  std::uint16_t last_limit;        ///< the slot behind the last room
-  class_index looked_at;           ///< the stack that the owner last looked at for room to take
-  std::uint8_t side;               ///< of the centrals' stashes, that the owner uses first
-  std::uint8_t handed_over;        ///< blocks that the owner left to their slabs
-  std::uint32_t settling_round;    ///< the last in which the owner sorted back (reclaimer.hpp)
-  std::uint16_t stacks_to_settle;  ///< stacks still to check in that round
-  std::size_t opened_bytes;        ///< that open stacks had room for before they grew
-  std::size_t capacity_bytes;      ///< that `grow` has added to open stacks
-  std::size_t moved_blocks;        ///< that came from the centrals and went there since the start
-  thread_cache* next;              ///< in the heap's list of caches, or of spare ones
+  std::uint16_t last_limit;      ///< the slot behind the last room
+  class_index looked_at;         ///< the stack that the owner last looked at for room to take
+  std::uint8_t side;             ///< of the centrals' stashes, that the owner uses first
+  std::uint8_t handed_over;      ///< blocks that the owner left to their slabs
+  std::uint32_t sorting_round;   ///< the last in which the owner sorted back (reclaimer.hpp)
+  std::uint16_t stacks_to_sort;  ///< stacks still to check in that round
+  std::size_t opened_bytes;      ///< that open stacks had room for before they grew
+  std::size_t capacity_bytes;    ///< that `grow` has added to open stacks
+  std::size_t moved_blocks;      ///< that came from the centrals and went there since the start
+  thread_cache* next;            ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
   owner_bytes of_owner;                      ///< zero for a new owner; nothing here uses it
   void* slots[slots_total + mark_distance];  ///< and the marks of the blocks in them

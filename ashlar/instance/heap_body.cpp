@@ -342,14 +342,14 @@ void heap_instance::set_budget(std::uint64_t bytes) noexcept {
   budget_bytes_.store(most, std::memory_order_relaxed);
   engine_.space().set_budget(most);
   engine_.set_limit(most, soft_percent_.load(std::memory_order_relaxed));
-  if (engine_.committed_bytes() > most) trim();
+  if (engine_.supply().committed_bytes() > most) trim();
 }
 
 void heap_instance::cross() noexcept {
-  if (is_in_between() || !engine_.take_crossing()) return;
+  if (is_in_between() || !engine_.supply().take_crossing()) return;
   if (soft_percent_.load(std::memory_order_relaxed) == no_soft_limit) return;
-  engine_.purge();
-  if (const std::size_t above = engine_.bytes_above(); above != 0) make_room(above);
+  engine_.supply().purge_aged(true);
+  if (const std::size_t above = engine_.supply().bytes_above(); above != 0) make_room(above);
 }
 
 bool heap_instance::make_room(std::size_t bytes_to_drop) noexcept {
@@ -377,16 +377,13 @@ bool heap_instance::start_checks(const heap_checks& checks) noexcept {
 void* heap_instance::take_once(std::size_t size, std::size_t alignment) noexcept {
   const visit own(*this);
   const class_index c = heap_engine::classes::class_for(size, alignment);
-  if (c == 0) {
-    bool zeroed = false;
-    return engine_.allocate_large(size, alignment, zeroed);
-  }
+  if (c == 0) return engine_.allocate_large(size, alignment).address;
   return own.cache() != nullptr ? engine_.allocate_class(*own.cache(), c)
                                 : engine_.allocate_uncached(c);
 }
 
 void* heap_instance::take(std::size_t size, std::size_t alignment) noexcept {
-  if (engine_.has_crossed()) [[unlikely]]
+  if (engine_.supply().has_crossed()) [[unlikely]]
     cross();
   if (void* const block = take_once(size, alignment); block != nullptr) return block;
   const std::size_t budget = budget_bytes_.load(std::memory_order_relaxed);
@@ -396,7 +393,7 @@ void* heap_instance::take(std::size_t size, std::size_t alignment) noexcept {
     if (void* const block = take_once(size, alignment); block != nullptr) return block;
     pressure_.fetch_add(1, std::memory_order_relaxed);
     const bool has_room =
-        (budget != SIZE_MAX && make_room(std::max(size, engine_.bytes_above()))) ||
+        (budget != SIZE_MAX && make_room(std::max(size, engine_.supply().bytes_above()))) ||
         (self.source_refused && the_limit.make_room(size));
     if (has_room)
       if (void* const block = take_once(size, alignment); block != nullptr) return block;

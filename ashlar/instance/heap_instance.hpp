@@ -53,9 +53,9 @@ class heap_instance final : public heap_body {
     static constexpr bool is_of_process = false;
     heap_instance* body;
     [[nodiscard]] heap_engine& engine() const noexcept { return body->engine_; }
-    [[nodiscard]] void* take(std::size_t size, std::size_t alignment, bool& zeroed) const noexcept {
-      zeroed = false;
-      return body->take(size, alignment);
+    [[nodiscard]] detail::new_block take(std::size_t size, std::size_t alignment,
+                                         bool) const noexcept {
+      return {body->take(size, alignment)};
     }
     void give(void* block, const char* call) const noexcept { body->give(block, call); }
   };

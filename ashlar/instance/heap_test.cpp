@@ -131,25 +131,6 @@ TEST(HeapFork, TheChildKeepsUsableHeaps) {
 
 // ---- misuse -------------------------------------------------------------------------------------
 
-TEST(HeapDeathTest, WhatIsNotItsOwnIsAFault) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  heap a({.name = "tenant a"});
-  heap b;
-  void* of_b = b.try_allocate(100);
-  void* large_of_b = b.try_allocate(200'000);
-  void* of_process = runtime::allocate(100);
-  int local = 0;
-  static_cast<void>(a.try_allocate(1));
-  for (void* p : {of_b, large_of_b, of_process, static_cast<void*>(&local)}) {
-    EXPECT_DEATH(a.deallocate(p), "deallocate.*not allocated here");
-    EXPECT_DEATH(a.deallocate(p, 100), "tenant a");
-    EXPECT_DEATH(static_cast<void>(a.usable_size(p)), "usable_size.*not allocated here");
-    EXPECT_DEATH(static_cast<void>(a.try_reallocate(p, 200)), "try_reallocate.*not allocated here");
-  }
-  EXPECT_DEATH(runtime::deallocate(of_b, "free"), "not allocated here");
-  runtime::deallocate(of_process, "free");
-}
-
 TEST(HeapDeathTest, ArgumentsAndStop) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   heap h;

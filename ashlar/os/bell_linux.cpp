@@ -3,11 +3,10 @@
 #include <cerrno>
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <ashlar/os/service_thread.hpp>
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -26,8 +25,8 @@ void bell::wait(std::int64_t ms) noexcept {
   const int saved = errno;
   if (rung_.exchange(0, std::memory_order_acquire) == 0) {
     const timespec duration = duration_of(ms < 0 ? 0 : ms);
-    ::syscall(SYS_futex, &rung_, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, ms < 0 ? nullptr : &duration,
-              nullptr, 0);
+    system_call(SYS_futex, &rung_, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, ms < 0 ? nullptr : &duration,
+                nullptr, 0);
     rung_.exchange(0, std::memory_order_acquire);
   }
   errno = saved;
@@ -36,7 +35,7 @@ void bell::wait(std::int64_t ms) noexcept {
 void bell::ring() noexcept {
   const int saved = errno;
   if (rung_.exchange(1, std::memory_order_release) == 0)
-    ::syscall(SYS_futex, &rung_, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, nullptr, nullptr, 0);
+    system_call(SYS_futex, &rung_, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, nullptr, nullptr, 0);
   errno = saved;
 }
 

@@ -5,11 +5,10 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/errno_keeper.hpp>
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -45,17 +44,17 @@ class number_behind {
 filters filters_now() noexcept {
   const errno_keeper keeper;
   const long file =
-      ::syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+      system_call(SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
   if (file < 0) return cannot_be_told;
   number_behind mode("\nSeccomp:\t"), count("\nSeccomp_filters:\t");
   char text[512];
   long got = 0;
-  while ((got = ::syscall(SYS_read, file, text, sizeof text)) > 0)
+  while ((got = system_call(SYS_read, file, text, sizeof text)) > 0)
     for (const char c : std::string_view(text, static_cast<std::size_t>(got))) {
       mode.take(c);
       count.take(c);
     }
-  ::syscall(SYS_close, file);
+  system_call(SYS_close, file);
   constexpr long modes = 4;
   return got < 0 ? cannot_be_told : count.number() * modes + mode.number();
 }
@@ -66,7 +65,7 @@ void note_call_filters() noexcept {
   if (is_noted.load(std::memory_order_relaxed)) return;
   // Most processes have none. To be told so by /proc would take a tenth of their start.
   const errno_keeper keeper;
-  const bool has_none = ::syscall(SYS_prctl, PR_GET_SECCOMP) == 0;
+  const bool has_none = system_call(SYS_prctl, PR_GET_SECCOMP) == 0;
   noted.store(has_none ? 0 : filters_now(), std::memory_order_relaxed);
   is_noted.store(true, std::memory_order_relaxed);
 }

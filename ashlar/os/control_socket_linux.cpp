@@ -16,7 +16,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include <ashlar/os/path_pattern.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -49,7 +49,8 @@ constexpr unsigned first_beyond_streams = STDERR_FILENO + 1;
 /// Effects: the thread shares its descriptors with no other one, and has only the standard streams.
 /// Returns: whether the system has done that.
 bool leave_descriptors() noexcept {
-  if (::syscall(SYS_close_range, first_beyond_streams, ~0U, close_range_unshare) == 0) return true;
+  if (system_call(SYS_close_range, first_beyond_streams, ~0U, close_range_unshare) == 0)
+    return true;
   // Before Linux 5.9, or where a sandbox does not know it.
   if (::unshare(CLONE_FILES) != 0) return false;
   DIR* const open_files = ::opendir("/proc/thread-self/fd");
@@ -86,9 +87,9 @@ void empty_streams() noexcept {
 /// fakeroot tells another user.
 #ifdef SYS_newfstatat
 bool look_at(const char* path, struct stat& found) noexcept {
-  return ::syscall(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) == 0;
+  return system_call(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) == 0;
 }
-uid_t user() noexcept { return static_cast<uid_t>(::syscall(SYS_geteuid)); }
+uid_t user() noexcept { return static_cast<uid_t>(system_call(SYS_geteuid)); }
 #else
 bool look_at(const char* path, struct stat& found) noexcept { return ::lstat(path, &found) == 0; }
 uid_t user() noexcept { return ::geteuid(); }
@@ -371,7 +372,7 @@ control_socket::opening control_socket::give_name(const char* before) noexcept {
 }
 
 control_socket::opening control_socket::open(const control_place& at) noexcept {
-  thread_.store(static_cast<int>(::syscall(SYS_gettid)), std::memory_order_relaxed);
+  thread_.store(static_cast<int>(system_call(SYS_gettid)), std::memory_order_relaxed);
   if (!leave_descriptors())
     return {ENOSYS, "the system lets no thread have descriptors of its own (close_range, unshare)"};
   fill_streams();
@@ -431,7 +432,7 @@ void control_socket::serve(control_handler answer, const std::atomic<bool>& must
 
 void control_socket::wake() noexcept {
   const int saved = errno;
-  ::syscall(SYS_tgkill, process_number(), thread_.load(std::memory_order_relaxed), bell_signal);
+  system_call(SYS_tgkill, process_number(), thread_.load(std::memory_order_relaxed), bell_signal);
   errno = saved;
 }
 

@@ -2,16 +2,14 @@
 // Layer: os. In libashlar-malloc.so and libashlar-record.so alone: each has a
 // before_call_filter (call_filter.hpp).
 #include <atomic>
-#include <cerrno>
 #include <cstdarg>
 
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/os/call_filter.hpp>
+#include <ashlar/os/system_call.hpp>
 
 /// Where calls go, once this is known: the C library's functions, or those of another preloaded
 /// library, as one that changes what clocks tell. By its name for the code below.
@@ -61,13 +59,14 @@ extern "C" [[gnu::visibility("default")]] int prctl(int option,
   va_end(more);
   const auto call = [&] {
     if (next_prctl != nullptr) return next_prctl(option, value[0], value[1], value[2], value[3]);
-    return static_cast<int>(::syscall(SYS_prctl, option, value[0], value[1], value[2], value[3]));
+    return static_cast<int>(
+        ashlar::os::system_call(SYS_prctl, option, value[0], value[1], value[2], value[3]));
   };
   if (option != PR_SET_SECCOMP) return call();
   return enter_sandbox(value[0] == SECCOMP_MODE_STRICT, call, [](int r) { return r == 0; });
 }
 
-#if defined(__x86_64__)
+#if ASHLAR_HAS_SYSTEM_CALL
 namespace {
 
 extern "C" [[gnu::used]] long ashlar_filter_call(long number, unsigned operation, unsigned flags,
@@ -79,10 +78,6 @@ extern "C" [[gnu::used]] long ashlar_filter_call(long number, unsigned operation
   const bool gives_descriptor = is_filter && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0;
   return enter_sandbox(is_strict, call,
                        [=](long r) { return r == 0 || (r > 0 && gives_descriptor); });
-}
-extern "C" [[gnu::used]] long ashlar_failed_call(long result) noexcept {
-  errno = static_cast<int>(-result);
-  return -1;
 }
 
 }  // namespace
@@ -98,23 +93,10 @@ syscall:
   endbr64
   movq ashlar_next_syscall(%rip), %rax
   testq %rax, %rax
-  jz 1f
+  jz ashlar_system_call
   cmpq $317, %rdi  # SYS_seccomp
   je ashlar_filter_call
   jmpq *%rax
-1:
-  movq %rdi, %rax
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  movq %rcx, %rdx
-  movq %r8, %r10
-  movq %r9, %r8
-  movq 8(%rsp), %r9
-  syscall
-  movq %rax, %rdi
-  cmpq $-4096, %rax
-  ja ashlar_failed_call
-  ret
   .cfi_endproc
   .size syscall, . - syscall
   .text

@@ -8,9 +8,7 @@
 
 #include <linux/futex.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/call_frame_info.hpp>
@@ -19,6 +17,7 @@
 #include <ashlar/os/frame_rule.hpp>
 #include <ashlar/os/frame_walk.hpp>
 #include <ashlar/os/own_code.hpp>
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -36,8 +35,8 @@ bool page_can_be_read(std::uintptr_t page) {
   constexpr std::uint32_t unlikely_value = 0x5bd1'e995;
   constexpr timespec no_time = {};
   const errno_keeper keeper;
-  return ::syscall(SYS_futex, page, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, unlikely_value, &no_time,
-                   nullptr, 0) == 0 ||
+  return system_call(SYS_futex, page, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, unlikely_value, &no_time,
+                     nullptr, 0) == 0 ||
          errno != EFAULT;
 }
 
@@ -150,7 +149,7 @@ constinit std::uintptr_t own_stack::first_top = 0;
 [[gnu::tls_model("initial-exec")]] constinit thread_local own_stack own;
 
 void own_stack::note_first_thread() {
-  if (::syscall(SYS_gettid) != ::syscall(SYS_getpid)) return;
+  if (system_call(SYS_gettid) != system_call(SYS_getpid)) return;
   first_top = ::getauxval(AT_RANDOM);
   first_thread = &own;
 }

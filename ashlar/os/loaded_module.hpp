@@ -61,6 +61,10 @@ bool for_code_segment_at(const void* address,
 /// to it, whose address then stands for the function everywhere. As above.
 [[nodiscard]] bool is_only_referred_to(const void* function) noexcept;
 
+/// Returns: whether a module of this path, or null, is a C++ library that comes with compilers, or
+/// ours.
+[[nodiscard]] bool is_cxx_library(const char* path) noexcept;
+
 /// Returns: whether a module that is no C++ library has an operator delete of its own for others to
 /// find. Its own calls may go there while the rest of the process has another: what it made with
 /// new then looks like malloc's. O(symbols) until it is true.

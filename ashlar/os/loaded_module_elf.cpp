@@ -123,14 +123,6 @@ bool defines(const dl_phdr_info& module, const ElfW(Phdr) & dynamic, const char*
          });
 }
 
-/// Returns: whether the module is one of the C++ libraries that come with compilers, or ours.
-bool is_cxx_library(const dl_phdr_info& module) noexcept {
-  for (const char* name :
-       {"libstdc++.so", "libc++.so", "libc++abi.so", "libcxxrt.so", "/libashlar"})
-    if (module.dlpi_name != nullptr && std::strstr(module.dlpi_name, name) != nullptr) return true;
-  return false;
-}
-
 /// Returns: the program's path as it was called, where the system tells.
 const char* path_of_program() noexcept {
   const char* path = nullptr;
@@ -322,6 +314,13 @@ bool is_only_referred_to(const void* function) noexcept {
          }).begin != nullptr;
 }
 
+bool is_cxx_library(const char* path) noexcept {
+  for (const char* name :
+       {"libstdc++.so", "libc++.so", "libc++abi.so", "libcxxrt.so", "/libashlar"})
+    if (path != nullptr && std::strstr(path, name) != nullptr) return true;
+  return false;
+}
+
 bool has_foreign_operators() noexcept {
   static constinit std::atomic<bool> known{false};
   if (known.load(std::memory_order_relaxed)) return true;
@@ -329,7 +328,7 @@ bool has_foreign_operators() noexcept {
       module_around(reinterpret_cast<const void*>(&has_foreign_operators)).begin;
   const loaded_module other = find([own](const dl_phdr_info& module, const ElfW(Phdr) & segment) {
     return segment.p_type == PT_DYNAMIC && as_module(module).begin != own &&
-           !is_cxx_library(module) && defines(module, segment, "_ZdlPv");
+           !is_cxx_library(module.dlpi_name) && defines(module, segment, "_ZdlPv");
   });
   if (other.begin != nullptr) known.store(true, std::memory_order_relaxed);
   return other.begin != nullptr;

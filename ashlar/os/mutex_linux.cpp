@@ -3,12 +3,11 @@
 #include <cerrno>
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/sanitizer.hpp>
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 constexpr int spins = 100;
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) noexcept {
-  return ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+  return system_call(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@
 #if defined(__linux__) && !ASHLAR_SANITIZED && !defined(__s390__)
 #define ASHLAR_CALLS_SYSTEM 1
 #include <sys/auxv.h>
-#include <sys/syscall.h>
+
+#include <ashlar/os/system_call.hpp>
 #else
 #define ASHLAR_CALLS_SYSTEM 0
 #endif
@@ -35,17 +36,17 @@ inline void* map(void* p, std::size_t bytes, int protection, int how) noexcept {
   constexpr long number = SYS_mmap;
 #endif
   const long got =
-      ::syscall(number, p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | how, -1, 0L);
+      system_call(number, p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | how, -1, 0L);
   return reinterpret_cast<void*>(got);  // -1 is MAP_FAILED
 }
 inline int unmap(void* p, std::size_t bytes) noexcept {
-  return static_cast<int>(::syscall(SYS_munmap, p, bytes));
+  return static_cast<int>(system_call(SYS_munmap, p, bytes));
 }
 inline int protect(void* p, std::size_t bytes, int protection) noexcept {
-  return static_cast<int>(::syscall(SYS_mprotect, p, bytes, protection));
+  return static_cast<int>(system_call(SYS_mprotect, p, bytes, protection));
 }
 inline int advise(void* p, std::size_t bytes, int advice) noexcept {
-  return static_cast<int>(::syscall(SYS_madvise, p, bytes, advice));
+  return static_cast<int>(system_call(SYS_madvise, p, bytes, advice));
 }
 inline std::size_t page_bytes() noexcept {
 #if defined(__x86_64__)

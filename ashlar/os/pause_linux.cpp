@@ -5,11 +5,10 @@
 #include <cstdint>
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <ashlar/os/pause.hpp>
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 
@@ -17,7 +16,7 @@ void pause_us(unsigned microseconds) noexcept {
   const int saved = errno;
   std::uint32_t word = 0;
   const timespec duration{.tv_sec = 0, .tv_nsec = static_cast<long>(microseconds) * 1000};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &duration, nullptr, 0);
+  system_call(SYS_futex, &word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &duration, nullptr, 0);
   errno = saved;
 }
 

@@ -6,13 +6,12 @@
 
 #include <pthread.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/small_file.hpp>
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 
@@ -28,7 +27,8 @@ std::size_t process_number() noexcept {
   // Past a program's own getpid: sampling asks before the C library has its environment, which
   // libfaketime's reads, and that one may tell another number.
   if (!has_new_call_filter())
-    known_number.store(static_cast<std::size_t>(::syscall(SYS_getpid)), std::memory_order_relaxed);
+    known_number.store(static_cast<std::size_t>(system_call(SYS_getpid)),
+                       std::memory_order_relaxed);
   return known_number.load(std::memory_order_relaxed);
 }
 void note_process_number() noexcept {
@@ -45,7 +45,7 @@ std::size_t new_thread_number() noexcept {
     if (number > 0) return static_cast<std::size_t>(number);
   }
 #endif
-  return static_cast<std::size_t>(::syscall(SYS_gettid));
+  return static_cast<std::size_t>(system_call(SYS_gettid));
 }
 
 bool are_last_threads(unsigned count) noexcept {

@@ -3,17 +3,16 @@
 #include <cerrno>
 
 #include <linux/random.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/os/random_bytes.hpp>
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 
 // By the system call: the C library's function may be a point where a thread is cancelled.
 bool fill_with_random_bytes(void* p, std::size_t bytes) noexcept {
   const int saved = errno;
-  const long got = ::syscall(SYS_getrandom, p, bytes, GRND_NONBLOCK);
+  const long got = system_call(SYS_getrandom, p, bytes, GRND_NONBLOCK);
   errno = saved;
   return got >= 0 && static_cast<std::size_t>(got) == bytes;
 }

@@ -11,8 +11,8 @@
 
 #include <link.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include <ashlar/os/system_call.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 using clock_function = int(clockid_t, timespec*);
 
 int ask_system(clockid_t clock, timespec* now) noexcept {
-  return static_cast<int>(::syscall(SYS_clock_gettime, clock, now));
+  return static_cast<int>(system_call(SYS_clock_gettime, clock, now));
 }
 
 bool is_its_name(const char* name) noexcept {

@@ -9,24 +9,23 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <unistd.h>
 
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/errno_keeper.hpp>
 #include <ashlar/os/page_calls.hpp>
+#include <ashlar/os/system_call.hpp>
 #include <ashlar/os/system_space.hpp>
 
 namespace ashlar::os {
 namespace {
 
 ssize_t read_file(const char* name, char* text, std::size_t capacity) noexcept {
-  const long file = ::syscall(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
+  const long file = system_call(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
-  const ssize_t got = ::syscall(SYS_read, file, text, capacity);
-  ::syscall(SYS_close, file);
+  const ssize_t got = system_call(SYS_read, file, text, capacity);
+  system_call(SYS_close, file);
   return got;
 }
 
@@ -106,7 +105,7 @@ bool system_space::move(void* from, void* to, std::size_t bytes) noexcept {
   // in them. Systems that do not know the flag refuse, and the caller copies.
   // As page_calls.hpp says. It is for no sanitizer, which takes the copy.
   constexpr int how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
-  if (::syscall(SYS_mremap, from, bytes, bytes, how, to) == -1) return false;
+  if (system_call(SYS_mremap, from, bytes, bytes, how, to) == -1) return false;
 #if !defined(__x86_64__)
   // qemu 7.2 takes the old addresses for unmapped then, and ends a program that writes there. It
   // seldom runs x86-64. If this is refused, they are as the system left them: zeros.
@@ -120,7 +119,7 @@ std::size_t system_space::limit() noexcept {
   struct {
     std::uint64_t now, most;  // as the system has it
   } addresses{};
-  if (has_new_call_filter() || ::syscall(SYS_prlimit64, 0, RLIMIT_AS, nullptr, &addresses) != 0 ||
+  if (has_new_call_filter() || system_call(SYS_prlimit64, 0, RLIMIT_AS, nullptr, &addresses) != 0 ||
       addresses.now > SIZE_MAX)
     return SIZE_MAX;
   return static_cast<std::size_t>(addresses.now);
@@ -129,7 +128,7 @@ std::size_t system_space::limit() noexcept {
 std::size_t system_space::physical() noexcept {
   const errno_keeper keeper;
   struct sysinfo info{};
-  if (::syscall(SYS_sysinfo, &info) != 0) return 0;
+  if (system_call(SYS_sysinfo, &info) != 0) return 0;
   // More than there are addresses, where these have 32 bits.
   return static_cast<std::size_t>(
       std::min<std::uint64_t>(std::uint64_t{info.totalram} * info.mem_unit, SIZE_MAX));
@@ -139,7 +138,7 @@ std::size_t system_space::physical() noexcept {
 std::size_t system_space::processors() noexcept {
   const errno_keeper keeper;
   cpu_set_t sets[8] = {};  // the system refuses if it was built for more processors than they hold
-  if (::syscall(SYS_sched_getaffinity, 0, sizeof sets, sets) < 0) return 1;
+  if (system_call(SYS_sched_getaffinity, 0, sizeof sets, sets) < 0) return 1;
   return static_cast<std::size_t>(CPU_COUNT_S(sizeof sets, sets));
 }
 

@@ -3,12 +3,11 @@
 #include <cerrno>
 
 #include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/single_thread.hpp>
+#include <ashlar/os/system_call.hpp>
 #include <ashlar/os/thread_fence.hpp>
 
 namespace ashlar::os {
@@ -16,7 +15,7 @@ namespace ashlar::os {
 namespace {
 bool membarrier(int command) noexcept {
   const int saved = errno;
-  const bool done = ::syscall(SYS_membarrier, command, 0, 0) == 0;
+  const bool done = system_call(SYS_membarrier, command, 0, 0) == 0;
   errno = saved;
   return done;
 }

@@ -146,27 +146,6 @@ TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
   EXPECT_EQ(m_.heap().supply().purge_all(), 0u);
 }
 
-TEST_F(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
-  run* a = m_.new_large(4, 1);
-  run* b = m_.new_large(4, 1);
-  run* c = m_.new_large(4, 1);
-  m_.resize(c, 100);
-  EXPECT_EQ(c->pages, 100u) << "the last run grows into fresh pages";
-  m_.resize(a, 5);
-  EXPECT_EQ(a->pages, 4u) << "a neighbour in use is in the way";
-  m_.drop(b);
-  m_.resize(a, 6);
-  EXPECT_EQ(a->pages, 6u);
-  m_.resize(a, 9);
-  EXPECT_EQ(a->pages, 6u) << "only two pages are left";
-  m_.resize(a, 8);
-  EXPECT_EQ(a->pages, 8u);
-  m_.resize(a, 1);
-  EXPECT_EQ(a->pages, 1u);
-  run* d = m_.new_large(7, 1);
-  EXPECT_EQ(m_.heap().address_of(*d), m_.heap().address_of(*a) + page_size);
-}
-
 TEST_F(PageHeap, GrowsInPlaceUpToTheEndOfItsRangeAndNoFurther) {
   space_.set_limit(8 << 20);  // the first range: 2 MiB
   constexpr std::size_t all = (2 << 20) / page_size;
@@ -416,32 +395,6 @@ TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
   EXPECT_NE(m_.move(r, 2), r) << "all are healed";
 }
 
-TEST_F(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
-  space_.set_gap_max(0);
-  space_.set_limit(4096 * page_size);  // one range of 1024 pages
-  space_.set_refused_moves_unmap(true);
-  run* from = m_.new_large(200, 1);
-  space_.fail_always(space_call::move, true);
-  space_.fail_always(space_call::renew, true);
-  m_.move(from, 300);
-  ASSERT_EQ(m_.lost(), 1u);
-  m_.audit();
-  EXPECT_EQ(m_.heap().stats().committed_bytes, 500 * page_size);
-  space_.set_reserve_max(space_.live_bytes());
-  for (int round = 0; round < 3; ++round) {
-    // The model sees an overlap with what is lost, and writing there would end the test.
-    while (m_.new_large(10, 1) != nullptr) {
-    }
-    EXPECT_GT(m_.live_pages(), 700u);
-    EXPECT_LE(m_.live_pages(), 724u);
-    m_.audit();
-    m_.drop_all();
-    m_.heap().supply().purge_all();
-    m_.audit();
-    EXPECT_EQ(m_.heap().stats().committed_bytes, 300 * page_size);
-  }
-}
-
 TEST_F(PageHeap, RefusedGrowthNeverExtendsARange) {
   ASSERT_TRUE(m_.heap().start(standard_classes.bit_words_per_page));
   const std::uint64_t at_start = space_.calls();
@@ -473,31 +426,6 @@ TEST_F(PageHeap, RefusedGrowthNeverExtendsARange) {
   EXPECT_EQ(space_.calls(), calls);
   EXPECT_EQ(m_.heap().stats().reserved_bytes, reserved);
   EXPECT_NE(m_.new_slab(4, growth::allowed), nullptr);
-}
-
-TEST_F(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
-  space_.set_limit(8 << 20);  // the first range: 2 MiB
-  const char* first = nullptr;
-  for (int round = 0; round < 5; ++round) {
-    std::vector<run*> slabs;
-    for (int i = 0; i < 200; ++i) slabs.push_back(m_.new_slab(4));  // 12.5 MiB
-    run* large = m_.new_large(huge_pages, 1);
-    ASSERT_NE(large, nullptr);
-    first = m_.heap().address_of(*slabs.front());
-    const char* const late = m_.heap().address_of(*large);
-    EXPECT_GT(space_.live_reservations(), 4u);
-    EXPECT_TRUE(m_.heap().owns(late));
-    m_.drop(large);
-    EXPECT_TRUE(m_.heap().owns(late)) << "dirty memory is not given back by freeing it";
-    m_.heap().supply().purge_all();
-    expect_nobodys(m_.heap(), late);
-    m_.audit();
-    m_.drop_all();
-    m_.heap().supply().purge_all();
-    EXPECT_EQ(space_.live_reservations(), 2u) << "the first range and its tables";
-    EXPECT_TRUE(m_.heap().owns(first));
-    m_.audit();
-  }
 }
 
 TEST_F(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {

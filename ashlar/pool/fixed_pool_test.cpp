@@ -36,24 +36,6 @@ static_assert(!noexcept(std::declval<fixed_pool<exhaustion::throw_bad_alloc>&>()
 
 // ---- storage: too small, misaligned, huge ----
 
-TEST(FixedPool, AlignsInsideTheCallersStorageAtEveryOffset) {
-  alignas(64) std::byte storage[512];
-  for (std::size_t offset = 0; offset < 64; ++offset) {
-    for (std::size_t size = 0; size <= 300; size += 7) {
-      fixed_pool pool(block_layout{24, 32}, std::span(storage + offset, size));
-      std::size_t count = 0;
-      while (void* p = pool.try_allocate()) {
-        ++count;
-        ASSERT_TRUE(is_aligned(p, 32));
-        ASSERT_GE(static_cast<std::byte*>(p), storage + offset);
-        ASSERT_LE(static_cast<std::byte*>(p) + 24, storage + offset + size);
-      }
-      ASSERT_EQ(count, pool.capacity());
-      ASSERT_GE(size, count == 0 ? 0 : count * 33);
-    }
-  }
-}
-
 TEST(FixedPool, StorageThatIsEmptyOrTooSmallGivesCapacityZero) {
   std::byte storage[8];
   fixed_pool small(block_layout{64, 8}, std::span(storage));

@@ -213,29 +213,6 @@ static_assert(address_sanitizer ||
               std::is_trivially_destructible_v<static_pool<int, 4, at_death::destroy>>);
 static_assert(!std::is_trivially_destructible_v<static_pool<std::string, 4, at_death::destroy>>);
 
-template <class Pool>
-std::string said_at_death() {
-  testing::internal::CaptureStderr();
-  {
-    Pool pool;
-    EXPECT_NE(pool.create(1), nullptr);
-    EXPECT_NE(pool.create(2), nullptr);
-  }
-  return testing::internal::GetCapturedStderr();
-}
-TEST(AtDeath, ReportIsALineAndTheProgramGoesOn) {
-  EXPECT_EQ((said_at_death<static_pool<int, 4>>()), "");
-  EXPECT_EQ((said_at_death<static_pool<int, 4, at_death::report, named<"orders">>>()),
-            "ashlar: ~pool(0x0): the allocator ended with blocks in use, pool 'orders', block size "
-            "4, blocks 2\n");
-  testing::internal::CaptureStderr();
-  {
-    static_pool<int, 4, at_death::report> pool;
-    pool.destroy(pool.create(1));
-  }
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-}
-
 // ---- move assignment and swap ----
 
 static_assert(std::is_nothrow_move_assignable_v<object_pool<counted>>);

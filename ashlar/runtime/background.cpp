@@ -64,7 +64,7 @@ bool background::turn(bool on) noexcept {
 }
 
 void background::start_if_worth() noexcept {
-  if (the_heap.committed_bytes() < heap_bytes_min || the_heap.reclaim_interval_ms() < 0 ||
+  if (the_heap.supply().committed_bytes() < heap_bytes_min || the_heap.reclaim_interval_ms() < 0 ||
       the_heap.is_sealed() || !change(state::resting, state::changing))
     return;
   // The system may allocate and free for the thread. Meanwhile the state makes that a plain miss.

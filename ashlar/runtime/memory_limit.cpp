@@ -123,9 +123,9 @@ const char* parse_limit(const char* text, std::uint64_t& bytes, const char* root
 void memory_limit::set(std::uint64_t bytes) noexcept {
   bytes_.store(bytes, std::memory_order_relaxed);
   apply();
-  if (bytes == 0 || the_heap.committed_bytes() <= bytes) return;
+  if (bytes == 0 || the_heap.supply().committed_bytes() <= bytes) return;
   trim();
-  const std::size_t held = the_heap.committed_bytes();
+  const std::size_t held = the_heap.supply().committed_bytes();
   if (held <= bytes) return;
   line_writer<256> line;
   line << "ashlar: the limit of " << bytes << " bytes is below the " << held
@@ -189,10 +189,10 @@ void memory_limit::cross() noexcept {
   if (is_in_between()) return;
   {
     const visit here;
-    if (!here.is_inside() || !the_heap.take_crossing()) return;
-    the_heap.purge();
+    if (!here.is_inside() || !the_heap.supply().take_crossing()) return;
+    the_heap.supply().purge_aged(true);
   }
-  if (const std::size_t above = the_heap.bytes_above(); above != 0) call_program(above);
+  if (const std::size_t above = the_heap.supply().bytes_above(); above != 0) call_program(above);
 }
 
 void memory_limit::note_tag(unsigned tag) noexcept {
@@ -236,7 +236,7 @@ bool memory_limit::make_room(std::size_t size) noexcept {
     if (!here.is_inside()) return false;
     if (!the_heap.is_beyond_limit(size)) return true;  // another thread has made room since
   }
-  return call_program(std::max(size, the_heap.bytes_above()));
+  return call_program(std::max(size, the_heap.supply().bytes_above()));
 }
 
 void memory_limit::refuse(std::size_t size, const char* call) noexcept {

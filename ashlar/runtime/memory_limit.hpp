@@ -93,7 +93,7 @@ class memory_limit {
   /// Effects: if the soft limit was crossed: gives back, calls back. Called by misses. Requires: no
   /// lock of the heap is held.
   ASHLAR_HOT void note_miss() noexcept {
-    if (the_heap.has_crossed()) [[unlikely]]
+    if (the_heap.supply().has_crossed()) [[unlikely]]
       cross();
   }
 

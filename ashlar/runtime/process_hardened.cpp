@@ -245,13 +245,12 @@ struct taken {
   const bool as_run = (zeroed && bytes > detail::shared_slab_block_max) ||
                       process_classes::class_for(bytes, alignment) == 0;
   const std::size_t wanted = as_run ? label.size + closed_bytes : bytes;
-  bool is_zero = zeroed;
-  void* block = plain_calls::take(wanted, alignment, is_zero);
-  if (block == nullptr && quarantine_of(self.own) != nullptr) {
+  detail::new_block made = plain_calls::take(wanted, alignment, zeroed);
+  if (made.address == nullptr && quarantine_of(self.own) != nullptr) {
     empty_quarantine();
-    is_zero = zeroed;
-    block = plain_calls::take(wanted, alignment, is_zero);
+    made = plain_calls::take(wanted, alignment, zeroed);
   }
+  void* const block = made.address;
   if (block == nullptr) return {};
   std::size_t have = the_heap.usable_size(block, "allocate");
   if (shuffles_new && self.own != nullptr)
@@ -261,7 +260,7 @@ struct taken {
   if (!has_class) {
     have -= closed_bytes;
     close_first(block, have);
-    if (zeroed && !is_zero) std::memset(block, 0, have);
+    if (zeroed) made.cleared(have);
     seal(block, {have, label, false});
   }
   return {block, have, has_class};

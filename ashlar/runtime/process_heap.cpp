@@ -1,6 +1,5 @@
 // runtime/process_heap.cpp: the process heap's miss paths: the rows of the table in front.hpp.
 // Layer: runtime.
-#include <cstring>
 
 #include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
@@ -83,10 +82,12 @@ ASHLAR_MISS void* take_inside(std::size_t size, std::size_t alignment, bool zero
     const visit here;
     if (!here.is_inside()) [[unlikely]]
       return reserve.allocate(size, alignment, zeroed);
-    bool is_zero = zeroed;
-    block = by == front::plain ? plain_calls::take(size, alignment, is_zero)
-                               : watched_calls().take(size, alignment, zeroed, alias_of(call));
-    if (by == front::plain && zeroed && !is_zero && block != nullptr) std::memset(block, 0, size);
+    if (by == front::plain) {
+      const detail::new_block made = plain_calls::take(size, alignment, zeroed);
+      block = zeroed ? made.cleared(size) : made.address;
+    } else {
+      block = watched_calls().take(size, alignment, zeroed, alias_of(call));
+    }
   }
   return block != nullptr ? block : take_at_limit(size, alignment, zeroed, call, by);
 }
@@ -154,15 +155,14 @@ bool expect_served(const void* block, std::size_t size, std::size_t alignment,
 
 }  // namespace
 
-void* plain_calls::take(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
+detail::new_block plain_calls::take(std::size_t size, std::size_t alignment, bool zeroed) noexcept {
   // Above this size, a run that is known to be zero is worth more than a block of the cache.
   const bool as_run = zeroed && size > detail::shared_slab_block_max;
-  if (!the_heap.start()) return nullptr;  // its classes stand from then on
+  if (!the_heap.start()) return {};  // its classes stand from then on
   const class_index c = as_run ? class_index{0} : process_classes::class_for(size, alignment);
   if (c == 0) return the_heap.allocate_large(size, alignment, zeroed, self.own);
-  zeroed = false;
   process_heap::cache* const own = own_cache();
-  return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);
+  return {own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c)};
 }
 
 void plain_calls::give(void* block, const char* call) noexcept {

@@ -15,7 +15,8 @@ struct plain_calls {
   static constexpr bool is_of_process = true;
   [[nodiscard]] static process_heap& engine() noexcept { return the_heap; }
   [[nodiscard]] static detail::guard_turn& guard_turn() noexcept { return self.turn; }
-  [[nodiscard]] static void* take(std::size_t size, std::size_t alignment, bool& zeroed) noexcept;
+  [[nodiscard]] static detail::new_block take(std::size_t size, std::size_t alignment,
+                                              bool zeroed) noexcept;
   static void give(void* block, const char* call) noexcept;
 };
 

@@ -1,6 +1,5 @@
 // runtime/reserve_heap.cpp: the reserve's heaps, and what waits for the end of a fork.
 // Layer: runtime.
-#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -63,10 +62,9 @@ void* reserve_heap::allocate(std::size_t size, std::size_t alignment, bool zeroe
   if (g == nullptr) return nullptr;
   const visit in(*g);
   const class_index c = process_classes::class_for(size, alignment);
-  bool is_zero = zeroed && c == 0;
-  void* const block =
-      c != 0 ? g->heap.allocate_uncached(c) : g->heap.allocate_large(size, alignment, is_zero);
-  return zeroed && !is_zero && block != nullptr ? std::memset(block, 0, size) : block;
+  const detail::new_block made = c != 0 ? detail::new_block{g->heap.allocate_uncached(c)}
+                                        : g->heap.allocate_large(size, alignment, zeroed);
+  return zeroed ? made.cleared(size) : made.address;
 }
 
 void reserve_heap::free(void* block, const char* call) noexcept {

@@ -106,9 +106,8 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
   note_allocation();
   const visit here;
   if (!here.is_inside()) return nullptr;
-  bool is_zero = zeroed;
-  void* const block = the_heap.allocate_large(size, alignment, is_zero, own_cache());
-  return block != nullptr && zeroed && !is_zero ? std::memset(block, 0, size) : block;
+  const auto made = the_heap.allocate_large(size, alignment, zeroed, own_cache());
+  return zeroed ? made.cleared(size) : made.address;
 }
 
 /// Returns: a guarded block; null if it is another's turn, or it cannot be.

@@ -48,8 +48,7 @@ class tenant {
 
   void* take(std::size_t size) {
     const ashlar::class_index c = heap::classes::class_for(size, 1);
-    bool zeroed = false;
-    void* const p = c != 0 ? heap_.allocate_class(*own_, c) : heap_.allocate_large(size, 1, zeroed);
+    void* const p = c != 0 ? heap_.allocate_class(*own_, c) : heap_.allocate_large(size, 1).address;
     interleave::require(p != nullptr, "no memory");
     interleave::require(held_.insert(p).second, "a block has two owners");
     return p;

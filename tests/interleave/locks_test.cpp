@@ -9,11 +9,10 @@
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/os/mutex.hpp>
+#include <ashlar/os/system_call.hpp>
 
 char interleave::single_threaded = 0;
 
@@ -34,9 +33,9 @@ long model_futex(long, ashlar::std::atomic<std::uint32_t>* word, int operation, 
 }  // namespace
 
 // The source itself, its one system call led to the model's.
-#define syscall(...) model_futex(__VA_ARGS__)
+#define system_call(...) model_futex(__VA_ARGS__)
 #include <ashlar/os/mutex_linux.cpp>  // NOLINT
-#undef syscall
+#undef system_call
 
 namespace {
 

@@ -153,10 +153,10 @@ class engine_face {
     const class_index c = heap::classes::class_for(size, alignment);
     cache* const own = owner(i);
     if (c == 0) {
-      bool zeroed = false;
-      void* const p = heap_.allocate_large(size, alignment, zeroed, own);
-      if (p != nullptr && zeroed)
-        require(support::find_nonzero(p, size) == size, [] { return "zeroed, but it is not"; });
+      const auto [p, is_zero] = heap_.allocate_large(size, alignment, false, own);
+      if (is_zero)
+        require(support::find_nonzero(p, size) == size,
+                [] { return "known to be zero, but it is not"; });
       return p;
     }
     return own == nullptr ? heap_.allocate_uncached(c) : heap_.allocate_class(*own, c);

@@ -54,6 +54,30 @@ PROGRAM(deaths_are_the_programs_own) {
 }
 }  // namespace deaths_are_the_programs_own
 
+// operators_by_a_handle: A program opens the C++ library and takes operators new and delete by their names from there. What one makes the program's own delete, and the other way round.
+namespace operators_by_a_handle {
+PROGRAM(operators_by_a_handle) {
+  void* const library = dlopen("libstdc++.so.6", RTLD_LAZY);
+  const auto make = (void* (*)(size_t))dlsym(library, "_Znwm");
+  const auto make_array = (void* (*)(size_t))dlsym(library, "_Znam");
+  const auto take = (void (*)(void*))dlsym(library, "_ZdlPv");
+  const auto take_array = (void (*)(void*))dlsym(library, "_ZdaPv");
+  const auto make_aligned =
+      (void* (*)(size_t, std::align_val_t))dlsym(library, "_ZnwmSt11align_val_t");
+  CHECK(dlerror() == NULL);
+  for (size_t size = 1; size < 1 << 20; size = size * 3 + 1) {
+    ::operator delete(make(size));
+    ::operator delete[](make_array(size));
+    ::operator delete(make_aligned(size, std::align_val_t(64)), std::align_val_t(64));
+    take(::operator new(size));
+    take_array(::operator new[](size));
+    take(make(size));
+  }
+  CHECK(dlsym(library, "_Znothing") == NULL && dlerror() != NULL);
+  puts("all taken");
+}
+}  // namespace operators_by_a_handle
+
 // futures_and_exceptions_between_threads: What std::async, promises and shared pointers make in one thread ends in another: tasks, states, exceptions.
 namespace futures_and_exceptions_between_threads {
 static std::string work(int i) {

@@ -76,6 +76,17 @@ void* mremap(void* from, size_t before, size_t after, int flags, ...) {
   return (void*)syscall(SYS_mremap, from, before, after, flags, to);
 }
 
+// As torsocks has one: it looks for its settings when it is called first.
+long syscall(long number, ...) {
+  va_list more;
+  va_start(more, number);
+  long a[6];
+  for (int i = 0; i < 6; ++i) a[i] = va_arg(more, long);
+  va_end(more);
+  NEXT(syscall);
+  return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
 WRAPPER(ssize_t, write, (int file, const void* from, size_t bytes), file, from, bytes)
 WRAPPER(ssize_t, read, (int file, void* to, size_t bytes), file, to, bytes)
 int open(const char* path, int flags, ...) {

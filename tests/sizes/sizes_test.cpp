@@ -1,7 +1,6 @@
 // Small domains are tested exhaustively: every size to 64 KiB that can differ from its neighbours, on the C face.
 // What is refused, and alignments to 4 MiB, are in adapt/c_api_test.cpp; alignment_test.cpp has every entry point.
 #include <tests/support/pattern.hpp>
-#include <tests/support/resident.hpp>
 #include <tests/support/test_headers.hpp>
 
 #include <ashlar/ashlar.h>
@@ -66,16 +65,6 @@ TEST(Sizes, EverySizeIsZeroFromCallocAlsoOverDirtyBlocks) {
     }
     for (void* block : clean) xfree(block);
   }
-}
-
-TEST(Sizes, FreshMemoryIsNotClearedAgain) {
-  const std::size_t before = support::resident_bytes();
-  if (before == 0) GTEST_SKIP() << "the system does not tell the resident size";
-  auto* block = static_cast<unsigned char*>(xcalloc(1, 1024 * mebibyte));
-  ASSERT_NE(block, nullptr);
-  block[0] = block[512 * mebibyte] = block[1024 * mebibyte - 1] = 1;
-  EXPECT_LT(support::resident_bytes(), before + 64 * mebibyte);
-  xfree(block);
 }
 
 TEST(Sizes, ReallocKeepsBytesOfEverySizeWhenGrowingAndShrinking) {

@@ -37,14 +37,12 @@ void* allocate(Heap& h, typename Heap::cache& own, std::size_t size) {
   if (void* block = Heap::try_allocate(own.tops, size); block != nullptr) return block;
   if (const class_index c = Heap::classes::class_for(size, 1); c != 0)
     return h.allocate_class(own, c);
-  bool zeroed = false;
-  return h.allocate_large(size, 1, zeroed, &own);
+  return h.allocate_large(size, 1, false, &own).address;
 }
 /// A block of the page heap's, however small it is.
 template <class Heap>
 void* large_of(Heap& h, std::size_t size) {
-  bool zeroed = false;
-  return h.allocate_large(size, 1, zeroed);
+  return h.allocate_large(size, 1).address;
 }
 template <class Heap>
 void deallocate(Heap& h, typename Heap::cache& own, void* block, const char* call = "free") {

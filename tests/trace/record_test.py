@@ -410,7 +410,7 @@ class Record(Recordings):
         self.write("empty", "")
         self.write("text", "hello, I am a text and no trace\n")
         for name in ("empty", "text", "absent"):
-            for line in (f"report --text {name}", *(f"export --{how} {name} -o result" for how in ("format=text", "from-text", "from-heaptrack"))):
+            for line in (f"report --text {name}", *(f"export --{how} {name} -o result" for how in ("format=text", "from-text"))):
                 self.refused(name, line)
 
     def test_dump_leaves_alone_what_it_does_not_write(self):

@@ -131,9 +131,8 @@ class runner {
     if (block != nullptr) return block;  // a hit
     const class_index c = Heap::classes::class_for(size, 1);
     watch([&] {
-      bool zeroed = false;
       block = c != 0 ? heap_.allocate_class(*own_[cache], c)
-                     : heap_.allocate_large(size, 1, zeroed, own_[cache]);
+                     : heap_.allocate_large(size, 1, false, own_[cache]).address;
     });
     return block;
   }
@@ -181,10 +180,9 @@ class runner {
           break;
         }
         for (unsigned i = 0; i < std::min(s.count, 200u) && large_.size() < 400; ++i) {
-          bool zeroed = false;
           void* block = nullptr;
           const std::size_t bytes = s.size + (std::size_t{i % s.stride} << 12);
-          watch([&] { block = heap_.allocate_large(bytes, 1, zeroed, own_[s.cache]); });
+          watch([&] { block = heap_.allocate_large(bytes, 1, false, own_[s.cache]).address; });
           if (block != nullptr) large_.push_back(block);
         }
         break;

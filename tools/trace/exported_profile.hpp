@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <istream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,13 +39,5 @@ void write_pprof(const trace_reader& reader, const trace_summary& of, call_names
 /// lines are sorted. Requires and throws: as above.
 void write_folded(const trace_reader& reader, const trace_summary& of, call_names& names,
                   profile_figure figure, const byte_sink& to);
-
-// Heaptrack's raw recordings as traces.
-
-/// Effects: writes what `heaptrack --raw` recorded (unpacked: zstdcat) as a trace. What such a file does not tell is not
-/// there: all events are of thread 1, realloc is a free and a malloc, no alignment is known, and times are those of the
-/// last tick of heaptrack's clock of 10 milliseconds. Throws: trace_error, with the offset of the line.
-void read_heaptrack(std::istream& from, const std::string& name, std::string_view ashlar_version,
-                    const byte_sink& to);
 
 }  // namespace ashlar::trace

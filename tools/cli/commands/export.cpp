@@ -1,5 +1,5 @@
 // tools/cli/commands/export.cpp: `ashlar export`: a trace in the formats of other tools and as text,
-// text or another tool's recording as a trace, and the names of its calls in it. Layer: cli.
+// text as a trace, and the names of its calls in it. Layer: cli.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -42,7 +42,7 @@ struct export_options {
   std::string output;               // empty: standard output; of --symbols each trace is replaced
   std::string format = "pprof";
   std::string figure;  // empty: peak_space
-  bool from_text = false, from_heaptrack = false, symbols = false;
+  bool from_text = false, symbols = false;
 };
 
 constexpr const char* export_footer =
@@ -65,7 +65,6 @@ Examples:
   ashlar export --format perfetto run.atrace -o run.json     # then open it at ui.perfetto.dev
   ashlar export --format text run.atrace > run.txt
   ashlar export --from-text run.txt -o run.atrace
-  zstdcat heaptrack.raw.zst | ashlar export --from-heaptrack - -o run.atrace
   ashlar export --symbols run.atrace
   ashlar export --symbols heap.pb && go tool pprof -top heap.pb
 
@@ -253,19 +252,17 @@ void write_time_line(const std::string& trace, trace::trace_reader& reader,
   tell_missing_names(names.lost(), {});
 }
 
-void import(const export_options& options, const std::string& input, const trace::byte_sink& to) {
+void import(const std::string& input, const trace::byte_sink& to) {
   std::ifstream from(input, std::ios::binary);
   if (!from) throw input_error(fmt::format("cannot read '{}': {}", input, std::strerror(errno)));
-  if (options.from_heaptrack) return trace::read_heaptrack(from, input, ASHLAR_CLI_VERSION, to);
   trace::read_text(from, input, to);
 }
 
 // Returns: the exit status. Throws: command_error; nothing half-written is left.
 int export_one(const export_options& options, const std::string& input) {
-  const bool imports = options.from_text || options.from_heaptrack;
-  const bool is_text = !imports && options.format == "text";
+  const bool is_text = !options.from_text && options.format == "text";
   if (!options.figure.empty() &&
-      (imports || is_text || options.format == "perfetto" || options.format == "dhat"))
+      (options.from_text || is_text || options.format == "perfetto" || options.format == "dhat"))
     throw command_error(status_usage,
                         "--figure is for pprof and folded stacks: the others have all");
   const std::string output = options.output.empty() ? "-" : options.output;
@@ -275,8 +272,8 @@ int export_one(const export_options& options, const std::string& input) {
     files::replaced_files files({input});
     files.prepare("-o", output);
     const trace::byte_sink to = [&](std::string_view bytes) { files.write(0, bytes); };
-    if (imports) {
-      import(options, input, to);
+    if (options.from_text) {
+      import(input, to);
     } else {
       const auto reader = open_trace(input);
       if (is_text)
@@ -313,7 +310,7 @@ void add_export(command_parser& to) {
               "[OPTIONS] TRACE...", export_footer});
   const auto with = std::make_shared<export_options>();
   exported.arguments("TRACE", with->traces,
-                     "What ashlar record wrote; with --from-..., what is to become one");
+                     "What ashlar record wrote; with --from-text, what is to become one");
   exported.output(with->output, "Write to FILE (default: standard output; --symbols: TRACE)");
   exported.value(
       "--format", "pprof|folded|speedscope|dhat|perfetto|text", with->format,
@@ -324,15 +321,10 @@ void add_export(command_parser& to) {
                  with->figure, "What is shown first, or alone (default: peak_space)");
   const option text = exported.flag("--from-text", with->from_text,
                                     "TRACE is what --format text wrote: make a trace");
-  const option heaptrack = exported
-                               .flag("--from-heaptrack", with->from_heaptrack,
-                                     "TRACE is an unpacked raw recording of heaptrack's")
-                               .excludes(text);
   exported
       .flag("--symbols", with->symbols,
             "Put the names of the calls into the traces, or samples for pprof")
-      .excludes(text)
-      .excludes(heaptrack);
+      .excludes(text);
   exported.does([with] { return export_command(*with); });
 }
 
