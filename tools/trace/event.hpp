@@ -36,26 +36,6 @@ class event_preview {
   ~event_preview() = default;
 };
 
-/// What lies in a file (trace_reader).
-class event_source {
- public:
-  virtual ~event_source() = default;
-
-  /// What an event's time is counted in.
-  [[nodiscard]] virtual std::uint64_t ticks_per_second() const = 0;
-  /// Returns: the next event by time, at one time that of the lower thread number first; null where there is none: at the
-  /// end, and of a running program while an earlier one may still come. Valid until the next call of pop().
-  virtual const event* peek() = 0;
-  /// Effects: goes on. Requires: peek() was not null.
-  virtual void pop() = 0;
-  /// Effects: lets other threads' events that are up to `ticks` later than peek()'s go before it. Of a running program they
-  /// are known if `ticks` is at most clock_difference().
-  /// Returns: false where there is none (peek() is unchanged).
-  virtual bool postpone(std::uint64_t ticks) = 0;
-  /// Effects: tells `to` (null: nobody) of events before they come. A source may tell of some only, or of none.
-  virtual void tell_ahead(event_preview* /*to*/) {}
-};
-
 /// Returns: the ticks by which the clocks of two threads may differ: those of processors agree to far less than that.
 constexpr std::uint64_t clock_difference(std::uint64_t ticks_per_second) {
   constexpr std::uint64_t microseconds = 5;

@@ -5,7 +5,7 @@
 
 namespace ashlar::trace {
 
-lifetimes::lifetimes(event_source& from)
+lifetimes::lifetimes(trace_reader& from)
     : events_(from), patience_(clock_difference(from.ticks_per_second())) {
   events_.tell_ahead(this);
 }

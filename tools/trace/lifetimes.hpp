@@ -10,7 +10,7 @@
 
 #include "tools/trace/address_map.hpp"
 #include "tools/trace/event.hpp"
-#include "tools/trace/reader.hpp"  // where the events are from, mostly
+#include "tools/trace/reader.hpp"
 
 namespace ashlar::trace {
 
@@ -56,12 +56,12 @@ struct step {
 class lifetimes final : private event_preview {
  public:
   /// Does not own the source, which nobody else reads meanwhile and which lives longer.
-  explicit lifetimes(event_source& from);
+  explicit lifetimes(trace_reader& from);
   ~lifetimes();
   lifetimes(const lifetimes&) = delete;
   lifetimes& operator=(const lifetimes&) = delete;
 
-  /// Returns: false at the end; of a running program, where no more is known yet. Throws: trace_error.
+  /// Returns: false at the end. Throws: trace_error.
   bool next(step& s);
 
   [[nodiscard]] std::uint32_t slots() const {
@@ -90,7 +90,7 @@ class lifetimes final : private event_preview {
   bool end_next_of_image(step& s);
   void fill(const event& e, step& s) const;
 
-  event_source& events_;
+  trace_reader& events_;
   std::uint64_t patience_;
   address_map live_;
   std::vector<block> blocks_;  // by slot

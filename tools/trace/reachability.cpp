@@ -162,7 +162,7 @@ bool freed_ground::has(std::uint64_t address) const {
   return (found->second[number / 64] >> number % 64 & 1) != 0;
 }
 
-block_map blocks_at_end(event_source& events, const sign_of_life& sign) {
+block_map blocks_at_end(trace_reader& events, const sign_of_life& sign) {
   struct slot {
     held_block block;
     bool lives = false;

@@ -23,6 +23,8 @@
 
 namespace ashlar::trace {
 
+class trace_reader;
+
 struct address_range {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -75,7 +77,7 @@ struct block_map {
 using sign_of_life = std::function<void()>;
 
 /// Effects: reads the events to their end. Returns: the blocks at that time. Throws: trace_error.
-[[nodiscard]] block_map blocks_at_end(event_source& events, const sign_of_life& sign);
+[[nodiscard]] block_map blocks_at_end(trace_reader& events, const sign_of_life& sign);
 
 /// Returns: the blocks of `blocks.live` that no pointer leads to, in their order.
 /// O(words * log(blocks)).

@@ -75,11 +75,20 @@ struct trace_reader::open_frame {
   const char* fault = nullptr;  // of the event behind them
 };
 
-/// A thread's frames.
-struct trace_reader::cursor : lane {
+/// A thread's place. `turn` is the time at which it comes: that of its next event, or later where that
+/// was postponed.
+struct trace_reader::cursor {
+  std::uint32_t thread = 0;
+  std::uint64_t turn = 0;
+  bool has_event = false;  // `next` is read; before that, only its time is known
+  event next;
   std::vector<frame_place> frames;
   std::size_t frame = 0;             // the next one
   std::unique_ptr<open_frame> open;  // the one before it, until the last one was read
+
+  [[nodiscard]] bool comes_before(const cursor& other) const {
+    return std::tuple(turn, thread) < std::tuple(other.turn, other.thread);
+  }
 };
 
 trace_reader::trace_reader(std::unique_ptr<byte_source> source, unfinished about)
@@ -241,8 +250,8 @@ void trace_reader::decode_some(open_frame& from) {
   if (preview_ != nullptr) preview_->coming(std::span(from.events).first(from.end));
 }
 
-bool trace_reader::advance(lane& of) {
-  cursor& c = static_cast<cursor&>(of);
+/// Effects: reads the thread's next event and its turn. Returns: false where there is none.
+bool trace_reader::advance(cursor& c) {
   c.has_event = false;
   if (c.open == nullptr || c.open->next == c.open->end) {
     if (c.open != nullptr && c.open->fault != nullptr) fail(c.open->payload_at, c.open->fault);
@@ -253,6 +262,59 @@ bool trace_reader::advance(lane& of) {
   c.next = c.open->events[c.open->next++];
   c.turn = c.next.time;
   return c.has_event = true;
+}
+
+// ---- the order over threads ----
+
+/// Effects: it comes in its turn from now on, until advance() finds no event. Requires: it does not yet.
+void trace_reader::schedule(cursor& added) {
+  waiting_.push_back(&added);
+  std::ranges::push_heap(waiting_,
+                         [](const cursor* a, const cursor* b) { return b->comes_before(*a); });
+}
+
+trace_reader::cursor* trace_reader::unschedule() {
+  std::ranges::pop_heap(waiting_,
+                        [](const cursor* a, const cursor* b) { return b->comes_before(*a); });
+  cursor* const first = waiting_.back();
+  waiting_.pop_back();
+  return first;
+}
+
+const event* trace_reader::peek() {
+  if (current_ == nullptr) {
+    if (waiting_.empty()) return nullptr;
+    current_ = unschedule();
+    // Until now only the first time was known; the first event has it.
+    if (!current_->has_event) advance(*current_);
+  }
+  return &current_->next;
+}
+
+void trace_reader::pop() {
+  cursor& popped = *current_;
+  current_ = nullptr;
+  if (!advance(popped)) return;
+  if (waiting_.empty() || popped.comes_before(*waiting_.front())) {
+    current_ = &popped;
+  } else {
+    schedule(popped);
+  }
+}
+
+bool trace_reader::postpone(std::uint64_t ticks) {
+  if (waiting_.empty()) return false;
+  // It comes after current_, whose turn is not before its time: a difference, as the sum may be more than 64 bits.
+  const cursor& other = *waiting_.front();
+  if (other.turn - current_->next.time > ticks) return false;
+  cursor& postponed = *current_;
+  // The other one goes first at one time, whatever their numbers are.
+  const std::uint64_t turn = other.turn + (other.thread < postponed.thread ? 0 : 1);
+  if (turn < other.turn) return false;  // there is no time after its
+  postponed.turn = turn;
+  current_ = nullptr;
+  schedule(postponed);
+  return true;
 }
 
 }  // namespace ashlar::trace

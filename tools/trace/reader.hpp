@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/trace/event.hpp"
 #include "tools/trace/frame.hpp"
-#include "tools/trace/merged_events.hpp"
 #include "tools/trace/source.hpp"
 
 namespace ashlar::trace {
@@ -30,11 +30,13 @@ struct trace_begin {
 trace_begin read_header(byte_source& from);
 
 /// Not thread-safe. Throws: trace_error, which names file and offset.
-class trace_reader final : public merged_events {
+class trace_reader {
  public:
   explicit trace_reader(std::unique_ptr<byte_source> source,
                         unfinished about = unfinished::read_what_is_there);
-  ~trace_reader() override;
+  ~trace_reader();
+  trace_reader(const trace_reader&) = delete;
+  trace_reader& operator=(const trace_reader&) = delete;
 
   [[nodiscard]] const trace_header& header() const { return header_; }
   /// What is missing at the end; empty: nothing.
@@ -54,10 +56,18 @@ class trace_reader final : public merged_events {
   /// What no pointer led to when the process exited; none: nobody looked.
   [[nodiscard]] const std::optional<exit_look>& look_at_exit() const { return exit_look_; }
 
-  [[nodiscard]] std::uint64_t ticks_per_second() const override {
-    return header_.ticks_per_second();
-  }
-  void tell_ahead(event_preview* to) override { preview_ = to; }
+  /// What an event's time is counted in.
+  [[nodiscard]] std::uint64_t ticks_per_second() const { return header_.ticks_per_second(); }
+  /// Returns: the next event by time, at one time that of the lower thread number first; null at the
+  /// end. Valid until the next call of pop().
+  const event* peek();
+  /// Effects: goes on. Requires: peek() was not null.
+  void pop();
+  /// Effects: lets other threads' events that are up to `ticks` later than peek()'s go before it.
+  /// Returns: false where there is none (peek() is unchanged).
+  bool postpone(std::uint64_t ticks);
+  /// Effects: tells `to` (null: nobody) of events before they come.
+  void tell_ahead(event_preview* to) { preview_ = to; }
   /// Effects: with each frame that it begins, `to` learns which share of the events has come until the
   /// frame's end: 1 with the last one.
   void tell_progress(std::function<void(double share)> to) { progress_ = std::move(to); }
@@ -80,7 +90,9 @@ class trace_reader final : public merged_events {
   std::string payload_of(const frame_place& place);
   bool begin_next_frame(cursor& of);
   void decode_some(open_frame& from);
-  bool advance(lane& of) override;
+  bool advance(cursor& of);
+  void schedule(cursor& added);
+  cursor* unschedule();
 
   std::unique_ptr<byte_source> source_;
   trace_header header_;
@@ -99,6 +111,8 @@ class trace_reader final : public merged_events {
   std::function<void(double share)> progress_;
   std::uint64_t begun_ = 0;  // events of the frames that were begun
   std::vector<std::unique_ptr<cursor>> cursors_;
+  std::vector<cursor*> waiting_;  // a heap: the first is the one that all others come after
+  cursor* current_ = nullptr;     // peek()'s; not among those that wait
 };
 
 }  // namespace ashlar::trace
