@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 enum { mib = 1 << 20 };
+static char table[20 * mib];
 
 __attribute__((noinline)) static char* map(size_t bytes) {
   char* const memory =
@@ -96,6 +97,15 @@ int main(int count, char** words) {
     memset(map(50 * mib), 1, 50 * mib);
     usleep(300000);
     kill(getpid(), 9);
+  } else if (strcmp(what, "signals") == 0) {  // and what is shared, and static
+    stack_t stack = {.ss_sp = malloc(mib / 4), .ss_size = mib / 4};
+    if (sigaltstack(&stack, NULL) != 0) return 1;
+    memset(&stack, 0, sizeof stack);
+    void* const written =
+        mmap(NULL, 30 * mib, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (written == MAP_FAILED) return 1;
+    memset(written, 1, 30 * mib);
+    memset(table, 1, sizeof table);
   } else if (strcmp(what, "shown") == 0) {
     puts("plain");
   }

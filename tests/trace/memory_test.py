@@ -101,6 +101,15 @@ class Memory(CommandInFolder):
         self.assertEqual(memory["remedy"], "")  # the lines say it
         self.says_of("%    grow at held_otherwise.c:")
 
+    def test_that_is_shared_or_static_is_told_apart(self):
+        """What is shared has its line. The stack for signals, which the system alone knows, is not lost."""
+        memory = self.memory("signals", "")
+        self.near(row(memory, "static data"), 20 * MIB, MIB, unseen(memory))
+        shared, = (row for row in memory["rows"] if row["name"] == "shared memory")
+        self.near(shared["bytes"], 30 * MIB, MIB, unseen(memory))
+        self.has(shared["parts"][0]["name"], " by main at held_otherwise.c:")
+        self.says_of("lost at exit: nothing")
+
     def test_of_the_recorder_is_not_the_programs(self):
         """What it knows of thousands of call sites is its own."""
         memory = self.memory("ways", "")

@@ -25,7 +25,6 @@ void add(trace::stack_figures& to, const trace::stack_figures& more) {
   to.live_blocks += more.live_blocks;
   to.live_bytes += more.live_bytes;
   to.at_peak_bytes += more.at_peak_bytes;
-  to.then_bytes += more.then_bytes;
   to.resident_bytes += more.resident_bytes;
   to.temporaries += more.temporaries;
   to.unreachable_blocks += more.unreachable_blocks;

@@ -288,11 +288,11 @@ std::string lost_line(const trace_report& report) {
 
 namespace {
 
-// Returns: what blocks had in memory when most was, as far as is known.
+// Returns: what blocks had in memory at their peak, as far as is known.
 std::uint64_t in_memory_of_blocks(const trace::trace_summary& s) {
-  std::uint64_t bytes = s.memory.resident != 0 ? s.memory.live : s.peak_bytes;
+  std::uint64_t bytes = s.peak_bytes;
   for (const auto& [stack, figures] : s.stacks)
-    bytes += figures.resident_bytes - figures.then_bytes;
+    bytes += figures.resident_bytes - figures.at_peak_bytes;
   return bytes;
 }
 
@@ -300,12 +300,12 @@ std::string largest_line(const site_line& of, std::uint64_t in_memory) {
   const auto& [site, figures] = of;
   if (!is_notable(figures.resident_bytes, in_memory)) return {};
   std::string text = printable(place_of(site));
-  if (figures.then_bytes / 8 * 9 < figures.resident_bytes)
+  if (figures.at_peak_bytes / 8 * 9 < figures.resident_bytes)
     text += fmt::format(", {} of it by alignment",
-                        format_bytes(figures.resident_bytes - figures.then_bytes));
-  if (figures.resident_bytes / 8 * 9 < figures.then_bytes)
+                        format_bytes(figures.resident_bytes - figures.at_peak_bytes));
+  if (figures.resident_bytes / 8 * 9 < figures.at_peak_bytes)
     text += fmt::format(", and {} untouched",
-                        format_bytes(figures.then_bytes - figures.resident_bytes));
+                        format_bytes(figures.at_peak_bytes - figures.resident_bytes));
   return share_line(figures.resident_bytes, in_memory, text);
 }
 

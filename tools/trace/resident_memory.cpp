@@ -81,13 +81,13 @@ void resident_counter::cover_all(place& p, std::uint64_t address, std::uint64_t 
   }
 }
 
-bool resident_counter::forget(std::uint64_t time) {
+void resident_counter::forget(std::uint64_t time) {
   image_time_ = time;
+  note(time);
   for (place& p : places_) {
     std::fill(p.has_blocks.begin(), p.has_blocks.end(), false);
     p.covered = 0;
   }
-  return note(time);
 }
 
 /// Returns: what the program had mapped by itself when the look was taken, by address.

@@ -70,27 +70,23 @@ class resident_counter {
   explicit resident_counter(const trace_reader& from);
   /// Whether the C library's malloc served the program.
   [[nodiscard]] bool is_glibc() const { return is_glibc_; }
-  /// Whether there is a moment to be found.
-  [[nodiscard]] bool has_moment() const { return look_ != nullptr; }
-  /// Effects: counts the step. Returns: whether the moment is behind this step, as far as is known.
-  /// Requires: all steps come, in their order.
-  bool count(const step& s) {
-    if (is_over_) return false;
+  /// Effects: counts the step. Requires: all steps come, in their order.
+  void count(const step& s) {
+    if (is_over_) return;
     if (s.time > look_time_) {
       is_over_ = true;
     } else if (s.happened == step::what::birth) {
       live_ += s.size;
       rounding_ += rounding_of(s);
       cover(s.address, s.size);
-      if (live_ > found_.live) return note(s.time);
+      if (live_ > found_.live) note(s.time);
     } else if (s.happened == step::what::death) {
       live_ -= s.size;
       rounding_ -= rounding_of(s);
-      if (s.time <= less_time_) return note(s.time);
+      if (s.time <= less_time_) note(s.time);
     } else if (s.kind == event_kind::image) {
-      return forget(s.time);
+      forget(s.time);
     }
-    return false;
   }
   /// Requires: it is called once, behind all steps.
   [[nodiscard]] resident_memory finish();
@@ -117,12 +113,11 @@ class resident_counter {
   }
   place* place_of(std::uint64_t address);
   static void cover_all(place& p, std::uint64_t address, std::uint64_t size);
-  bool forget(std::uint64_t time);
-  bool note(std::uint64_t time) {
+  void forget(std::uint64_t time);
+  void note(std::uint64_t time) {
     found_.live = live_;
     found_.rounding = rounding_;
     found_.time = time;
-    return true;
   }
   [[nodiscard]] std::map<std::uint64_t, own_mapping> mapped_then() const;
   [[nodiscard]] std::uint64_t rounding_of(const step& s) const {

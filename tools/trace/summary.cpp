@@ -102,10 +102,8 @@ std::uint64_t beyond_for_alignment(const step& of) {
 /// The figures of each stack.
 class figures_by_stack {
  public:
-  /// `most`: the moment when most was in memory.
-  figures_by_stack(trace_summary& into, const peak_number& peak, const peak_number& most,
-                   bool is_glibc)
-      : into_(into), peak_(peak), most_(most), is_glibc_(is_glibc) {}
+  figures_by_stack(trace_summary& into, const peak_number& peak, bool is_glibc)
+      : into_(into), peak_(peak), is_glibc_(is_glibc) {}
   void birth(const step& of) {
     state& s = changing(of.stack);
     ++s.figures->births;
@@ -136,7 +134,7 @@ class figures_by_stack {
       settle(s);
       stack_figures& f = *s.figures;
       auto untouched = static_cast<double>(s.untouched);
-      const auto then = static_cast<double>(f.then_bytes);
+      const auto then = static_cast<double>(f.at_peak_bytes);
       // Of many blocks some are looked at, and stand for the others.
       if (s.looks >= looks_of_stack && s.looked_at != 0)
         untouched *= std::max(then / static_cast<double>(s.looked_at), 1.0);
@@ -148,18 +146,17 @@ class figures_by_stack {
 
  private:
   struct state {
-    std::uint64_t seen = 0, seen_most = 0;
+    std::uint64_t seen = 0;
     std::uint64_t beyond = 0, beyond_then = 0;  // for alignments
     std::uint64_t looks = 0;
     std::uint64_t looked_at = 0, untouched = 0;  // bytes of blocks that lived then
     stack_figures* figures = nullptr;
   };
   void settle(state& s) const {
+    if (s.seen != peak_.now()) s.looked_at = s.untouched = 0;
+    std::uint64_t seen = s.seen;
+    peak_.settle(seen, s.beyond, s.beyond_then);
     peak_.settle(s.seen, s.figures->live_bytes, s.figures->at_peak_bytes);
-    if (s.seen_most != most_.now()) s.looked_at = s.untouched = 0;
-    std::uint64_t seen = s.seen_most;
-    most_.settle(seen, s.beyond, s.beyond_then);
-    most_.settle(s.seen_most, s.figures->live_bytes, s.figures->then_bytes);
   }
   state& changing(std::uint32_t stack) {
     state& s = states_[stack];
@@ -170,7 +167,6 @@ class figures_by_stack {
 
   trace_summary& into_;
   const peak_number& peak_;
-  const peak_number& most_;
   bool is_glibc_;
   std::unordered_map<std::uint32_t, state> states_;
 };
@@ -200,11 +196,10 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   trace_summary all;
   lifetimes steps(from);
   moment_series series(moments, from.times());
-  peak_number peak, most;
-  std::uint64_t most_time = 0;
+  peak_number peak;
   figures_by_size sizes(all, peak);
   resident_counter resident(from);
-  figures_by_stack stacks(all, peak, most, resident.is_glibc());
+  figures_by_stack stacks(all, peak, resident.is_glibc());
   temporary_finder temporaries;
   held_counter held(from.times());
   bool first = true;
@@ -216,7 +211,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   };
   for (step s; steps.next(s);) {
     if (also) also(s);
-    const bool is_most = resident.count(s);
+    resident.count(s);
     held.count(s);
     programs.count(s);
     if (first) all.first_time = s.time;
@@ -242,12 +237,9 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
       case step::what::unknown_death:
       case step::what::other:
         ++all.events[static_cast<std::size_t>(s.kind)];
-        if (s.kind == event_kind::untouched && s.stack != 0) stacks.look(s, s.born_at <= most_time);
+        if (s.kind == event_kind::untouched && s.stack != 0)
+          stacks.look(s, s.born_at <= all.peak_bytes_time);
         break;
-    }
-    if (resident.has_moment() ? is_most : is_peak) {
-      most.new_peak();
-      most_time = s.time;
     }
     series.add(s.time, all.live_bytes, all.live_blocks);
   }

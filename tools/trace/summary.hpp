@@ -31,10 +31,9 @@ struct stack_figures {
   std::uint64_t live_blocks = 0;  ///< at the end; so are the bytes
   std::uint64_t live_bytes = 0;
   std::uint64_t at_peak_bytes = 0;  ///< that lived when the trace's live bytes were most
-  /// That lived at resident_memory::time, when most was in memory, and what of that was in memory as
-  /// far as is known: without pages that nobody touched, and with what no other block can use of
-  /// pages, where the alignment is above the size. Where nobody looked, of the peak.
-  std::uint64_t then_bytes = 0, resident_bytes = 0;
+  /// What of these was in memory, as far as is known: without pages that nobody touched, and with what
+  /// no other block can use because of the alignment.
+  std::uint64_t resident_bytes = 0;
   std::uint64_t temporaries = 0;  ///< of the births: step_counts.hpp
   /// The sum of the ticks for which blocks lived, up to the end of the trace.
   std::uint64_t lifetime_ticks = 0;

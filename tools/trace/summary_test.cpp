@@ -63,9 +63,9 @@ TEST(Summary, InMemoryIsWhatWasTouchedAndWhatAlignmentTakes) {
       summary_of({with_stack(birth(1, 1, 0x100000, mib), 1), aligned,
                   with_stack(birth(1, 4, 0x300000, 50), 3), note(1, 5, 0x100000, mib - 4096),
                   death(1, 6, 0x100000), with_stack(birth(1, 7, 0x100000, 10), 1)});
-  EXPECT_EQ(std::tuple(s.stacks.at(1).then_bytes, s.stacks.at(1).resident_bytes),
+  EXPECT_EQ(std::tuple(s.stacks.at(1).at_peak_bytes, s.stacks.at(1).resident_bytes),
             std::tuple(mib, 4096u));
-  EXPECT_EQ(std::tuple(s.stacks.at(2).then_bytes, s.stacks.at(2).resident_bytes),
+  EXPECT_EQ(std::tuple(s.stacks.at(2).at_peak_bytes, s.stacks.at(2).resident_bytes),
             std::tuple(100u, 256u));
   EXPECT_EQ(s.stacks.at(3).resident_bytes, 50u);
 }

@@ -253,7 +253,7 @@ std::string tell_folder(const std::string& folder, const recording_index& index)
   }
   if (traces == 0) return {};
   const recorded_process* const most = &index.processes[places_by_memory(index).front()];
-  fmt::print(stderr, "ashlar: {}: {} events of {}{}; most by {}, as process {}\n", folder,
+  fmt::print(stderr, "ashlar: {}: {} events of {}{}; most by {}, process {}\n", folder,
              format_count(events), counted(traces, "process", "es"),
              index.memory.resident_bytes == 0
                  ? ""
