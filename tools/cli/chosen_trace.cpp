@@ -49,13 +49,16 @@ std::vector<std::size_t> places_of(const recording_index& tree, const std::strin
            std::tuple(second.trace.empty(), first.resident_bytes, first.allocated_bytes, b);
   });
   if (places.empty()) return places;
-  // Of the moment at which all had most together: of the program that had most of it, the largest.
+  // Where several of one program had more together than the largest has, the largest of these.
   auto by_name = together(tree);
+  const std::uint64_t largest = tree.processes[places.front()].resident_bytes;
   const auto most = std::ranges::max_element(places, {}, [&](std::size_t place) {
     const recorded_process& p = tree.processes[place];
-    const bool is_seen = !p.trace.empty() && p.proportional_bytes != 0;
-    return std::tuple(!p.trace.empty(), is_seen ? by_name[p.name()].bytes : 0,
-                      p.proportional_bytes);
+    if (p.trace.empty() || p.proportional_bytes == 0)
+      return std::tuple(std::uint64_t{0}, std::uint64_t{0});
+    const processes_together& all = by_name[p.name()];
+    const bool are_more = all.count > 1 && all.bytes > largest;
+    return std::tuple(are_more ? all.bytes : 0, are_more ? p.proportional_bytes : 0);
   });
   std::rotate(places.begin(), most, most + 1);
   return places;

@@ -29,7 +29,7 @@ struct chosen_trace {
 [[nodiscard]] chosen_trace choose_trace(const std::string& path, const std::string& process);
 
 // Returns: the places of the tree's processes, those that had most in memory first, those without a trace
-// last. The first of all is of the program that had most when all processes had most together.
+// last. Where processes of one program had more together than the first one has, one of these is first.
 [[nodiscard]] std::vector<std::size_t> places_by_memory(const recording_index& tree);
 
 // "nginx (12 processes, 160.0 MiB)": the name of the first process; where several have it, what they had

@@ -145,11 +145,13 @@ TEST(ChosenTrace, TheFirstIsOfTheProgramThatHadMostTogether) {
   EXPECT_EQ(places_by_memory(of.index).front(), 0u);
   EXPECT_EQ(like_first(of.index), of.index.processes[0].name());
   of.index.processes[0].proportional_bytes = 2000;
-  of.index.processes[1].proportional_bytes = 1100;
-  of.index.processes[3].proportional_bytes = 1200;
+  of.index.processes[1].proportional_bytes = 1600;
+  of.index.processes[3].proportional_bytes = 1300;
+  EXPECT_EQ(places_by_memory(of.index).front(), 0u) << "they had less together";
+  of.index.processes[3].proportional_bytes = 1700;
   EXPECT_EQ(places_by_memory(of.index), (std::vector<std::size_t>{3, 0, 1, 2}));
   EXPECT_EQ(like_first(of.index),
-            of.index.processes[1].name() + " (2 processes, " + format_bytes(2300) + ")");
+            of.index.processes[1].name() + " (2 processes, " + format_bytes(3300) + ")");
 }
 
 TEST(ChosenTrace, TheTableSaysWhatAProgramWasToDo) {
