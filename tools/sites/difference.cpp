@@ -103,7 +103,12 @@ void subtract(stack_figures& from, const stack_figures& less) {
 }
 
 stack_figures all_of(const trace::trace_summary& s) {
-  return {s.births, s.birth_bytes, s.live_blocks, s.live_bytes, s.peak_bytes, s.temporaries};
+  return {.births = s.births,
+          .bytes = s.birth_bytes,
+          .live_blocks = s.live_blocks,
+          .live_bytes = s.live_bytes,
+          .at_peak_bytes = s.peak_bytes,
+          .temporaries = s.temporaries};
 }
 
 // One of the two, and what is looked up in it.
@@ -231,8 +236,12 @@ compared_size& range_of(std::uint64_t size, size_ranges& ranges) {
 void add_sizes(const trace::trace_summary& s, stack_figures compared_figures::* into,
                size_ranges& ranges, size_ranges& doublings) {
   for (const auto& [size, f] : s.sizes) {
-    const stack_figures figures{f.births,      f.births * size,  f.live,
-                                f.live * size, f.at_peak * size, f.temporaries};
+    const stack_figures figures{.births = f.births,
+                                .bytes = f.births * size,
+                                .live_blocks = f.live,
+                                .live_bytes = f.live * size,
+                                .at_peak_bytes = f.at_peak * size,
+                                .temporaries = f.temporaries};
     add(range_of(size, ranges).*into, figures);
     add(doubling_of(size, doublings).*into, figures);
   }
