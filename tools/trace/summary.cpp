@@ -138,7 +138,8 @@ class figures_by_stack {
       // Of many blocks some are looked at, and stand for the others.
       if (s.looks >= looks_of_stack && s.looked_at != 0)
         untouched *= std::max(then / static_cast<double>(s.looked_at), 1.0);
-      f.resident_bytes = static_cast<std::uint64_t>(std::max(then - untouched, 0.0));
+      f.resident_bytes =
+          untouched < then ? f.at_peak_bytes - static_cast<std::uint64_t>(untouched) : 0;
       if (is_glibc_) f.resident_bytes += s.beyond_then;
       f.lifetime_ticks += f.live_blocks * into_.last_time;
     }
