@@ -7,7 +7,9 @@
 // its malloc and free are the C library's, while the program's are ours, and a block that crosses
 // ends the process. docs/decisions/0002 tells what else was thought of.
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <string_view>
 
 #include <dlfcn.h>
@@ -116,10 +118,10 @@ bool is_of_malloc(std::string_view name) noexcept {
   return std::ranges::find(names, name) != std::ranges::end(names);
 }
 
-/// Operators new and delete, by the ABI's names.
-bool is_of_operators(std::string_view name) noexcept {
-  return name.starts_with("_Znw") || name.starts_with("_Zna") || name.starts_with("_Zdl") ||
-         name.starts_with("_Zda");
+/// Operators new and delete, by the ABI's names. (starts_with may throw where it is not inlined.)
+bool is_of_operators(const char* name) noexcept {
+  return std::ranges::any_of(std::to_array({"_Znw", "_Zna", "_Zdl", "_Zda"}),
+                             [=](const char* begin) { return std::strncmp(name, begin, 4) == 0; });
 }
 
 /// Returns: whether `found` is the C library's function of malloc's family, or the C++ library's
