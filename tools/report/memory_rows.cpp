@@ -20,8 +20,8 @@ using trace::resident_part;
 struct runtime {
   std::string_view program;  // how its file's name begins
   std::string_view remedy;
-  std::string_view function =
-      {};  // how the function's name begins that maps its heap; empty: by the program alone
+  // How the function's name begins that maps its heap; empty: by the program alone.
+  std::string_view function = "";
 };
 constexpr std::array runtimes{
     runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block"},
