@@ -20,8 +20,8 @@ using trace::resident_part;
 struct runtime {
   std::string_view program;  // how its file's name begins
   std::string_view remedy;
-  // How the function's name begins that maps its heap; empty: by the program alone.
-  std::string_view function = "";
+  // How the function's name begins that maps its heap; null: the program alone tells.
+  const char* function = nullptr;
 };
 constexpr std::array runtimes{
     runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block"},
@@ -67,10 +67,10 @@ constexpr std::string_view no_runtime_nor_lines =
 const runtime* runtime_of(std::string_view program, const std::vector<resident_part>& parts = {}) {
   program.remove_prefix(program.rfind('/') + 1);
   const auto found = std::ranges::find_if(runtimes, [&](const runtime& each) {
-    return each.function.empty() ? program.starts_with(each.program)
-                                 : std::ranges::any_of(parts, [&](const resident_part& part) {
-                                     return part.name.starts_with(each.function);
-                                   });
+    return each.function == nullptr ? program.starts_with(each.program)
+                                    : std::ranges::any_of(parts, [&](const resident_part& part) {
+                                        return part.name.starts_with(each.function);
+                                      });
   });
   return found != runtimes.end() ? &*found : nullptr;
 }
