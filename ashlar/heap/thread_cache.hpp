@@ -53,7 +53,9 @@ inline constexpr std::size_t cached_bytes_max = 128 * 1024;
 inline constexpr std::size_t cached_lone_bytes_max = 512 * 1024;
 inline constexpr std::size_t cached_bytes_first = 4 * 1024;
 inline constexpr std::size_t cached_blocks_min = 2;
-inline constexpr std::size_t one_way_bytes_max = 8 * 1024;
+/// The same of a stack whose owner only allocates, and of one whose owner only frees.
+inline constexpr std::size_t built_bytes_max = 16 * 1024;
+inline constexpr std::size_t freed_bytes_max = 8 * 1024;
 
 constexpr std::uint16_t cache_capacity(std::size_t block_size, std::size_t bytes) noexcept {
   return static_cast<std::uint16_t>(
@@ -176,14 +178,16 @@ struct thread_cache {
   }
 
   /// Effects: notes that stack `c`, of blocks of `block_size`, proved too small. Returns: how many
-  /// blocks it should hold now: twice as many, up to its maximum. Beyond `one_way_bytes_max` a
-  /// stack grows only when it was both empty and full since it last grew: a thread that only frees
-  /// what others allocate would fill any room it gets, and gain nothing. Requires: it is open.
+  /// blocks it should hold now: twice as many, up to its maximum. Beyond `built_bytes_max` or
+  /// `freed_bytes_max` a stack grows only when it was both empty and full since it last grew: a
+  /// thread that only frees what others allocate would fill any room it gets, and gain nothing.
+  /// Requires: it is open.
   [[nodiscard]] std::uint16_t wanted(class_index c, std::size_t block_size, miss what) noexcept {
     misses[c] |= static_cast<std::uint8_t>(what);
     const std::uint16_t most = most_capacity(block_size);
     const auto twice = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));
-    return twice * block_size > one_way_bytes_max && misses[c] != both_misses ? capacity[c] : twice;
+    const std::size_t one_way = what == miss::empty ? built_bytes_max : freed_bytes_max;
+    return twice * block_size > one_way && misses[c] != both_misses ? capacity[c] : twice;
   }
 
   /// Returns: how many blocks come at once where stack `c` is empty, or leave where it is full:

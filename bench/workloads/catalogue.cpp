@@ -55,6 +55,7 @@ constexpr auto all_cases = std::to_array<listed_case>({
     {"batches_2t 64 touch", "threads"},
     {"random_sizes", "threads"},
     {"threads_short", "threads"},
+    {"threads_short 512 4096", "threads"},
     {"server 2", "threads,quick"},
     {"server 8", "threads"},
     {"asymmetric 1 3", "threads"},

@@ -103,10 +103,12 @@ void random_sizes(const arguments&) {
   report("random_sizes", "16-16000", "Mops/s", rate, 2 * count);
 }
 
-void threads_short(const arguments&) {
+void threads_short(const arguments& given) {
+  const std::size_t low = number(given[0], 16, 1, 32 << 10);
+  const std::size_t high = number(given[1], 256, low, 32 << 10);
   const std::size_t threads = quick ? 3'000 : 10'000;
   constexpr std::size_t blocks_each = 1000, at_once = 2, each_sample = 500;
-  const size_table sizes(16, 256, 47);
+  const size_table sizes(low, high, 47);
   const auto life = [&] {
     std::array<void*, blocks_each> blocks;
     for (std::size_t i = 0; i < blocks_each; ++i) touch_first(blocks[i] = take(sizes[i]));
@@ -119,7 +121,7 @@ void threads_short(const arguments&) {
       second.join();
     }
   });
-  report("threads_short", "1000x16-256", "ns/thread", result, threads);
+  report("threads_short", label("1000x%zu-%zu", low, high), "ns/thread", result, threads);
 }
 
 // ---- false_sharing

@@ -25,7 +25,7 @@ namespace bench {
   X(larson, "LOW HIGH", "two threads replace random blocks, arrays change hands") \
   X(batches_2t, "SIZE [touch]", "two threads exchange batches of 1,000 and free the other's") \
   X(random_sizes, "", "two threads, 16..16,000 bytes, 500 live each") \
-  X(threads_short, "", "10,000 threads, each allocates and frees 1,000 blocks") \
+  X(threads_short, "[LOW HIGH]", "10,000 threads, each allocates and frees 1,000 blocks") \
   X(server, "THREADS", "each replaces its objects; one in 16 is swapped with other threads") \
   X(asymmetric, "PRODUCERS CONSUMERS", "one thread allocates for several, or several for one") \
   X(phases, "", "sizes shift, threads end, survivors are freed by the next threads") \
