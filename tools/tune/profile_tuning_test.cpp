@@ -79,7 +79,7 @@ std::vector<recorded_run> random_runs(std::mt19937_64& random) {
 enum class given { traces, profiles, both, one_merged_profile };
 
 workload load_of(const std::vector<recorded_run>& runs, const input_request& as, given how) {
-  workload_builder builder(as.least_alignment, as.kept, as.sizes);
+  workload_builder builder(as.least_alignment, as.sizes);
   profiling::profile merged;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     if (how == given::one_merged_profile) {
