@@ -177,15 +177,5 @@ TEST(ProfileTuning, AProfileHasThePeakOfEachIntervalOfNeeds) {
   }
 }
 
-// The law of workload.hpp: so an interval of needs is one of steps.
-TEST(ProfileTuning, ASizeOfTheGridStaysOneWhenItIsRoundedUpToAnAlignment) {
-  for (std::uint32_t step = 0; step < pool_grid::count; ++step) {
-    for (std::uint64_t alignment = 1; alignment <= largest_alignment; alignment *= 2) {
-      const std::uint64_t need = align_up(pool_grid::size_of(step), alignment);
-      ASSERT_EQ(pool_grid::round_up(need), need) << "step " << step << " at " << alignment;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace ashlar::tune

@@ -7,7 +7,7 @@
 //
 // Law: at a profile's resolution each need is a size of the profile's grid, and a step of the grid
 // is of one need: a grid size stays one when it is rounded up to a power of two up to
-// largest_alignment (profile_tuning_test.cpp tries all).
+// largest_alignment (tools/profile/small_parts_test.cpp tries all).
 #pragma once
 
 #include <algorithm>
