@@ -124,13 +124,12 @@ $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_
 	@bench/peers/build_peers.sh
 
 CLASSIC_ARGS ?=
-bench-classic: ## the classic documents' own benchmarks, their ratios beside ours: build/results/bench-classic.{csv,md,svg}
-	@scripts/setup.sh build bench chart
+bench-classic: ## the classic documents' own benchmarks, their ratios beside ours: build/results/bench-classic.md
+	@scripts/setup.sh build bench
 	cmake --preset release
 	cmake --build --preset release --target classic_bench -j $(JOBS)
 	@mkdir -p build/results
-	@/usr/bin/python3 bench/classic/run_classic.py --csv build/results/bench-classic.csv \
-	  --markdown build/results/bench-classic.md --svg build/results/bench-classic.svg $(CLASSIC_ARGS)
+	@/usr/bin/python3 bench/classic/run_classic.py --markdown build/results/bench-classic.md $(CLASSIC_ARGS)
 
 COVERAGE_ARGS ?=
 coverage: ## line and branch coverage of core, pool, arena, pages, heap against their bounds: build/coverage/index.html

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What tuning is worth to real programs: their static pools beside other rules' pools, their heap's classes beside the standard ones.
+"""What tuning is worth to real programs: their static pools beside powers of two, their heap's classes beside the standard ones.
 
   bench/tune/tuned_programs.py [--runs N] [--largest BYTES] [--ashlar COMMAND] [--lib FILE] [--keep FOLDER] [PROGRAM...]
 
 Each program (bench/programs) is recorded once with all the processes that it starts. Two tables, in Markdown:
-  static  the bytes of the pools that `ashlar tune` chooses, of requests up to --largest, and of other rules with as many
-          classes (powers of two: as many as it takes), and how long `ashlar tune verify` took to find the certificate true
+  static  the bytes of the pools that `ashlar tune` chooses, of requests up to --largest, and of
+          powers of two, and how long `ashlar tune verify` took to find the certificate true
   heap    the program run by turns, N times (5), with the standard classes and with those of `ashlar tune --mode heap`
           (ASHLAR_CONFIG), its answer checked each time: the slack that the traces tell, medians of peak RSS (GNU time's, of
           the largest process) and of user + system time
 It is recorded, tuned and run on one input: what a program gains whose work is known.
-Ends with 1 where a rule took fewer bytes than the tuner with as many classes, which cannot be, or where verify refuses.
+Ends with 1 where verify refuses.
 """
 import argparse
 import json
@@ -27,8 +27,7 @@ sys.path.insert(0, str(ROOT / "bench/programs"))
 import real_programs  # noqa: E402
 
 DEFAULT = ("python3_json", "python3_objects", "cc1plus", "sqlite3", "redis", "git_gc", "perl", "lua")
-RULES = ("tune", "greedy", "summed peaks", "powers of two")
-ROW = re.compile(r"^  (" + "|".join(RULES) + r") +([\d,]+) +([\d,]+) +[\d.]+$", re.MULTILINE)
+CHOSEN = re.compile(r"powers of two take ([\d,]+)\).*^  ([\d,]+) bytes in (\d+) class", re.DOTALL | re.MULTILINE)
 MIB = 1024  # KiB
 
 
@@ -63,19 +62,12 @@ def recorded(program, work, folder, options):
 def static_line(program, traces, folder, options):
     """A row of the table of pools."""
     header, certificate = (folder / f"{program.name}.{kind}" for kind in ("hpp", "json"))
-    printed = ashlar(options, "tune", "--rules", "--largest", options.largest, "-o", header, "--certificate", certificate, *traces)
-    rows = {rule: (int(classes.replace(",", "")), int(size.replace(",", ""))) for rule, classes, size in ROW.findall(printed)}
-    if set(rows) != set(RULES):
-        fail(f"ashlar tune --rules printed other rules than {', '.join(RULES)}")
-    classes, least = rows["tune"]
-    for rule, (count, size) in rows.items():
-        if count <= classes and size < least:
-            fail(f"{program.name}: {rule} takes {size:,} bytes with {count} classes, the tuner {least:,} with {classes}")
+    printed = ashlar(options, "tune", "--largest", options.largest, "-o", header, "--certificate", certificate, *traces)
+    powers, least, classes = (int(number.replace(",", "")) for number in CHOSEN.search(printed).groups())
     started = time.monotonic()
     ashlar(options, "tune", "verify", certificate)
     verified = time.monotonic() - started
-    cells = [f"{size / least:.2f}" for _, size in (rows[rule] for rule in RULES[1:])]
-    return f"| {program.name} | {classes} | {least:,} | {' | '.join(cells)} | {verified:.1f} s |"
+    return f"| {program.name} | {classes} | {least:,} | {powers / least:.2f} | {verified:.1f} s |"
 
 
 def measured(program, work, folder, library, settings):
@@ -128,8 +120,7 @@ def main():
     if unknown or options.runs < 1:
         parser.error(f"no such program: {' '.join(unknown)}" if unknown else "--runs is at least 1")
     work = ROOT / "build/programs"
-    static = ["| program | classes | tune, bytes | greedy | summed peaks | powers of two | verify |",
-              "|---|---:|---:|---:|---:|---:|---:|"]
+    static = ["| program | classes | tune, bytes | powers of two | verify |", "|---|---:|---:|---:|---:|"]
     heap = ["| program | classes used | slack at the peak | slack over time | peak RSS, MiB | ratio | user + system, ratio (least to most) |",
             "|---|---|---|---|---|---:|---:|"]
     with tempfile.TemporaryDirectory() as temporary:

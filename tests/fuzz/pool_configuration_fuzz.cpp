@@ -12,7 +12,7 @@ namespace {
 const ashlar::tune::workload& sample() {
   static const ashlar::tune::workload load = [] {
     using ashlar::tune::workload_builder;
-    workload_builder builder(16, workload_builder::keep::needs_and_slots);
+    workload_builder builder(16);
     builder.begin_trace();
     for (std::uint32_t slot = 0; slot < 40; ++slot)
       builder.birth(slot, slot * 37 % 400, slot == 7 ? 128 : 0);

@@ -57,7 +57,7 @@ class Tune(CommandWithTraces):
             self.ashlar(f"tune profile -o run.aprof {trace}")
             for options in ("", "--classes 4 --margin 10", "--align 64 --largest 2000"):
                 self.ashlar(f"tune --resolution profile --certificate t.json {options} {trace}")
-                self.has(self.says(f"tune -o p.hpp --rules {options} run.aprof"), "as profiles tell them apart")
+                self.has(self.says(f"tune -o p.hpp {options} run.aprof"), "as profiles tell them apart")
                 self.assertEqual(self.claimed_in("p.json"), self.claimed_in("t.json"), options)
                 self.ashlar(f"tune --certificate b.json {options} {trace} run.aprof")
                 self.assertEqual(self.claimed_in("b.json"), self.claimed_in("t.json"), options)
@@ -71,12 +71,9 @@ class Tune(CommandWithTraces):
 
     def test_what_a_profile_does_not_have_is_refused(self):
         self.ashlar(f"tune profile -o run.aprof {SAMPLE}")
-        self.refused("--borrow", "tune --borrow run.aprof")
         self.refused("--resolution exact", "tune --resolution exact run.aprof")
         self.refused("--resolution: 'coarse'", f"tune --resolution coarse {SAMPLE}")
         self.refused("--resolution", "tune --mode heap --resolution profile run.aprof")
-        self.ashlar(f"tune --borrow --classes 3 -o b.hpp {SAMPLE}")
-        self.refused("borrow", "tune check --against b.json run.aprof")
         self.damage("run.aprof", 1, to="damaged")
         self.refused("damaged", "tune -o d.hpp damaged")
 
@@ -130,7 +127,7 @@ class Tune(CommandWithTraces):
 
     def test_heap_mode_refuses_what_is_of_capacities(self):
         for options, named in (("--mode other", "'other' is none of static, heap"), ("--mode heap --margin 5", "--margin"),
-                               ("--mode heap --borrow", "--borrow"), ("--mode heap --classes 13", "14"),
+                               ("--mode heap --classes 13", "14"),
                                ("--mode heap --classes 89", "88"), ("--mode heap --weigh now", "--weigh: 'now'"),
                                ("--weigh peak", "--weigh")):
             self.refused(named, f"tune {options} {SAMPLE}")
@@ -162,14 +159,6 @@ class Tune(CommandWithTraces):
         self.ashlar(check + "cut.aprof", status=1)
         self.trace_of(SECONDS + "1 1 malloc 0x1000 16\n2 1 lost 7\n", "lost")
         self.has(self.says(check + "lost", status=1), "7 events were lost")
-
-    def test_check_of_pools_that_borrow_does_not_call_too_many_what_fits(self):
-        self.ashlar(f"tune --borrow --classes 5 -o p.hpp {SAMPLE}")
-        check = f"tune check --against p.json {SAMPLE}"
-        fits = self.says(check)
-        self.lacks(fits, "too many")
-        self.has(fits, "borrows")
-        self.has(self.says(check + " --percent 50", status=1), "are not enough")
 
     def test_pools_that_somebody_changed_to_what_cannot_be_are_refused(self):
         self.ashlar(f"tune --classes 3 -o p.hpp {SAMPLE}")

@@ -5,7 +5,6 @@
 
 #include <ashlar/adapt/process_source.hpp>
 
-#include "borrowing.hpp"
 #include "pools.hpp"
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/source.hpp"
@@ -44,26 +43,26 @@ std::size_t failures(Set& set) {
 }
 
 TEST(TunedPools, ServeTheirTraceAndAreUsedUpByIt) {
-  static constinit sample::pools::static_pools<> set;
-  static_assert(sample::pools::total_bytes == sizeof set);
+  static constinit sample::ashlar::static_pools<> set;
+  static_assert(sample::ashlar::total_bytes == sizeof set);
   EXPECT_GT(sample().size(), 10'000u);
   EXPECT_EQ(failures(set), 0u);
   for (std::size_t c = 0; c < set.class_count; ++c) {
-    EXPECT_EQ(set.stats().classes[c].peak_in_use, sample::pools::classes[c].peak) << c;
-    EXPECT_EQ(set.stats().classes[c].capacity, sample::pools::classes[c].capacity) << c;
+    EXPECT_EQ(set.stats().classes[c].peak_in_use, sample::ashlar::classes[c].peak) << c;
+    EXPECT_EQ(set.stats().classes[c].capacity, sample::ashlar::classes[c].capacity) << c;
   }
   EXPECT_TRUE(set.audit());
 }
 
 TEST(TunedPools, ServeItFromAPageSourceToo) {
-  sample::pools::pools<ashlar::process_source> set;
+  sample::ashlar::pools<ashlar::process_source> set;
   ASSERT_TRUE(set.has_memory());
   EXPECT_EQ(failures(set), 0u);
 }
 
 template <std::size_t Less, std::size_t... C>
 std::size_t failures_with_one_less(std::index_sequence<C...>) {
-  constexpr const auto& classes = sample::pools::classes;
+  constexpr const auto& classes = sample::ashlar::classes;
   static ashlar::static_pool_set<
       ashlar::blocks<classes[C].block_size, classes[C].capacity - (C == Less ? 1 : 0),
                      classes[C].alignment>...,
@@ -73,18 +72,12 @@ std::size_t failures_with_one_less(std::index_sequence<C...>) {
 }
 
 TEST(TunedPools, NoCapacityCouldBeLess) {
-  constexpr std::size_t count = sample::pools::static_pools<>::class_count;
+  constexpr std::size_t count = sample::ashlar::static_pools<>::class_count;
   [&]<std::size_t... Less>(std::index_sequence<Less...>) {
     const std::size_t failed[] = {
         failures_with_one_less<Less>(std::make_index_sequence<count>{})...};
     for (std::size_t c = 0; c < count; ++c) EXPECT_GT(failed[c], 0u) << c;
   }(std::make_index_sequence<count>{});
-}
-
-TEST(TunedPools, BorrowingOnesServeItWithFewerBytes) {
-  static constinit sample::ashlar::static_pools<> set;
-  EXPECT_LT(sizeof set, sample::pools::total_bytes);
-  EXPECT_EQ(failures(set), 0u);
 }
 
 }  // namespace

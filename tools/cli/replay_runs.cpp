@@ -230,7 +230,6 @@ class replays {
 
   static void add_pools(const tune::pool_configuration& pools, std::vector<std::string>& words) {
     words.push_back(std::to_string(pools.read_as.least_alignment));
-    words.emplace_back(pools.borrow ? "take_larger" : "never");
     for (const tune::size_class& c : pools.classes)
       for (const std::uint64_t figure : {c.block_size, c.alignment, c.capacity})
         words.push_back(std::to_string(figure));

@@ -87,34 +87,6 @@ TEST(HeapCounter, EqualsCopiesTakenAtEachPeakAndSumsOverEachTick) {
   }
 }
 
-TEST(HeapCounter, TheFirstOfTheHighestMomentsCounts) {
-  heap_counter counter;
-  counter.birth(100, 10, 0);
-  counter.birth(110, 30, 0);
-  counter.death(120, 30, 0);
-  counter.birth(130, 15, 0);
-  counter.birth(140, 15, 0);  // as many bytes as at 110
-  const std::vector<heap_row> rows = counter.rows();
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(counter.peak_bytes(), 40u);
-  EXPECT_EQ(rows[0].at_peak, (alive{1, 10}));
-  EXPECT_EQ(rows[1].at_peak, (alive{1, 30}));
-  EXPECT_EQ(rows[0].births, 3u);
-}
-
-TEST(HeapCounter, MeansAreOverTheTimeFromTheFirstBirthAndSlackIsNeverBelowZero) {
-  heap_counter counter;
-  counter.birth(1'000, 16, 0);
-  counter.birth(1'001, 16, 0);
-  counter.death(1'002, 16, 0);
-  counter.death(1'003, 16, 0);
-  const std::vector<heap_row> rows = counter.rows();
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].mean_1024.blocks, 1366u);  // 4/3 of 1024, rounded up
-  EXPECT_EQ(rows[0].mean_1024.bytes, 21845u);  // 64/3 of 1024, rounded down
-  EXPECT_GE(rows[0].mean_1024.blocks * 16, rows[0].mean_1024.bytes);
-}
-
 TEST(HeapCounter, ATimeThatGoesBackCountsAsTheLast) {
   heap_counter counter;
   counter.birth(50, 8, 0);
@@ -123,20 +95,6 @@ TEST(HeapCounter, ATimeThatGoesBackCountsAsTheLast) {
   counter.death(70, 8, 0);
   EXPECT_EQ(counter.duration(), 20u);
   EXPECT_EQ(counter.rows().front().mean_1024.blocks, 1024u);
-}
-
-TEST(HeapCounter, OnlyAlignmentsThatNotEveryBlockHasAreToldApart) {
-  heap_counter counter;
-  counter.birth(0, 100, 0);
-  counter.birth(0, 100, 16);
-  counter.birth(0, 100, 32);
-  counter.birth(0, 100, std::uint64_t{1} << 20);
-  const std::vector<heap_row> rows = counter.rows();
-  ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(std::tuple(rows[0].alignment, rows[0].births, rows[1].alignment),
-            std::tuple(0u, 2u, 32u));
-  EXPECT_EQ(rows[2].alignment, std::uint64_t{1} << 20);
-  EXPECT_TRUE(heap_counter().rows().empty());
 }
 
 // ---- peak_counter ------------------------------------------------------------------------------
@@ -242,22 +200,6 @@ TEST(PeakCounter, NothingHappenedInAnEmptyRun) {
   peak_counter none;
   EXPECT_TRUE(none.snapshot().used.empty());
   EXPECT_EQ(none.snapshot().peaks.count(), 0u);
-}
-
-TEST(PeakCounter, ASizeThatComesLateHasThePeaksOfLargerOnesBeforeIt) {
-  peak_counter counter;
-  for (int n = 0; n < 5; ++n) counter.birth(10);
-  for (int n = 0; n < 4; ++n) counter.death(10);
-  ASSERT_EQ(counter.snapshot().peaks.at(0, 0), 5u);
-  counter.birth(7);
-  counter.birth(12);
-  const peak_counter::result all = counter.snapshot();
-  EXPECT_EQ(all.used, (std::vector<std::uint32_t>{7, 10, 12}));
-  EXPECT_EQ(all.peaks.at(0, 0), 1u);
-  EXPECT_EQ(all.peaks.at(0, 1), 5u);
-  EXPECT_EQ(all.peaks.at(0, 2), 5u);
-  EXPECT_EQ(all.peaks.at(1, 2), 5u);
-  EXPECT_EQ(all.peaks.at(2, 2), 1u);
 }
 
 // ---- profile -----------------------------------------------------------------------------------

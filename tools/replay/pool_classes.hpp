@@ -27,9 +27,9 @@ struct class_request {
 /// checks and counters, the same rule. One thread.
 class pool_classes {
  public:
-  /// `classes`: from small to large. `spills`: an exhausted class takes from the next larger one.
-  pool_classes(std::span<const class_request> classes, std::uint64_t least_alignment, bool spills)
-      : least_alignment_(least_alignment), spills_(spills) {
+  /// `classes`: from small to large.
+  pool_classes(std::span<const class_request> classes, std::uint64_t least_alignment)
+      : least_alignment_(least_alignment) {
     for (const class_request& c : classes) {
       pools_.emplace_back(block_layout{c.block_size, c.alignment}, heap_pool{c.capacity});
       shapes_.push_back({c.block_size, c.alignment});
@@ -58,16 +58,9 @@ class pool_classes {
     }
     ++results_[asked].births;
     results_[asked].requested_bytes += size;
-    const std::size_t end = spills_ ? pools_.size() : asked + 1;
-    for (std::size_t c = asked; c < end; ++c) {
-      if (shapes_[c].alignment < alignment) continue;
-      if (void* const block = pools_[c].try_allocate()) {
-        ++results_[c].served;
-        return block;
-      }
-    }
-    ++results_[asked].failures;
-    return nullptr;
+    void* const block = pools_[asked].try_allocate();
+    ++(block != nullptr ? results_[asked].served : results_[asked].failures);
+    return block;
   }
   /// A script in one sequence has no realloc.
   void* resize(void*, std::size_t, std::size_t) { return nullptr; }
@@ -112,7 +105,6 @@ class pool_classes {
   }
 
   std::uint64_t least_alignment_;
-  bool spills_;
   mutable std::size_t last_ = 0;
   std::deque<pool> pools_;  // a pool is not moved
   std::vector<shape> shapes_;

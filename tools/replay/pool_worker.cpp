@@ -1,7 +1,7 @@
 // tools/replay/pool_worker.cpp: ashlar-replay-pool-worker: a script on ashlar's pools of given sizes and capacities.
 // Layer: replay.
 //
-//   pool-worker time|latency|slack ends|all LEAST-ALIGNMENT never|take_larger SIZE ALIGNMENT CAPACITY ...
+//   pool-worker time|latency|slack ends|all LEAST-ALIGNMENT SIZE ALIGNMENT CAPACITY ...
 #include <charconv>
 #include <vector>
 
@@ -24,13 +24,13 @@ run_result result;  // large: not on the stack
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr int classes_begin = 5;
+  constexpr int classes_begin = 4;
   if (argc < classes_begin + 3 || (argc - classes_begin) % 3 != 0)
     give_up("it is started by `ashlar replay`, with other words than these", EINVAL);
   std::vector<class_request> classes;
   for (int at = classes_begin; at < argc; at += 3)
     classes.push_back({number(argv[at]), number(argv[at + 1]), number(argv[at + 2])});
-  pool_classes target(classes, number(argv[3]), std::string_view(argv[4]) == "take_larger");
+  pool_classes target(classes, number(argv[3]));
   if (!target.has_all_blocks()) give_up("no memory for pools of these capacities", ENOMEM);
   run_worker(target, argc, argv, result);
   if (!target.audit()) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<class_request, 3> classes{{{16, 16, 2}, {64, 16, 1}, {128, 64, 1}}};
 
 TEST(PoolClasses, TheSmallestThatFitsServesToItsCapacityAndNoFurther) {
-  pool_classes pools(classes, 16, false);
+  pool_classes pools(classes, 16);
   void* const a = pools.allocate(1);
   void* const b = pools.allocate(16);
   ASSERT_TRUE(a != nullptr && b != nullptr && a != b);
@@ -35,7 +35,7 @@ TEST(PoolClasses, TheSmallestThatFitsServesToItsCapacityAndNoFurther) {
 }
 
 TEST(PoolClasses, AnAlignmentFindsAClassThatHasIt) {
-  pool_classes pools(classes, 16, false);
+  pool_classes pools(classes, 16);
   void* const block = pools.aligned(10, 64);
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0u);

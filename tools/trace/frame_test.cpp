@@ -203,21 +203,6 @@ TEST(Frame, BlocksThatAreUsedAgainTakeAByte) {
   EXPECT_LT(bytes.size(), events.size() * 22 / 8 + 100 * 6);
 }
 
-// An encoder is used for one frame after the other: nothing of the first is in the second.
-TEST(Frame, StandsAlone) {
-  const std::vector<event> first = random_events(1, 500);
-  const std::vector<event> second = random_events(2, 500);
-  compressor with;
-  frame_encoder encoder;
-  std::string bytes;
-  for (const event& e : first) encoder.add(e);
-  encoder.finish(7, with, bytes);
-  bytes.clear();
-  for (const event& e : second) encoder.add(e);
-  encoder.finish(7, with, bytes);
-  EXPECT_EQ(bytes, framed(second));
-}
-
 TEST(Frame, AHeaderWithAnyBitChangedIsNone) {
   const std::string bytes = framed(random_events(3, 10)).substr(0, frame_header_bytes);
   frame_header header;
@@ -280,19 +265,6 @@ TEST(Frame, IsReadWhereThereIsRoomForWhatItUnpacksToAndNoByteLess) {
     room = needed - 1 - less;
     EXPECT_EQ(fault_in(room), "more than a trace of this size may unpack to");
   }
-}
-
-TEST(Frame, FullIsAlsoOneOfLongTexts) {
-  const std::string text(event_text_max / 4, 'a');
-  event e;
-  e.kind = event_kind::mark;
-  e.text = text;
-  frame_encoder encoder;
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_FALSE(encoder.full());
-    encoder.add(e);
-  }
-  EXPECT_TRUE(encoder.full());
 }
 
 // As a payload that lies about them would have it.

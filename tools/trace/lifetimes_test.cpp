@@ -109,22 +109,6 @@ TEST(Lifetimes, ReallocIsADeathAndABirthThatKnowsIt) {
   EXPECT_EQ(steps[5].previous, no_slot);
 }
 
-TEST(Lifetimes, DeathsFromBeforeTheRecordingAreUnknown) {
-  trace_reader reader =
-      read(written({death(1, 1, 0x1000), birth(1, 2, 0x1000), death(2, 900, 0x7000)}));
-  lifetimes from(reader);
-  step s;
-  ASSERT_TRUE(from.next(s));
-  EXPECT_EQ(std::tuple(s.happened, s.slot, s.address),
-            std::tuple(what::unknown_death, no_slot, 0x1000u));
-  ASSERT_TRUE(from.next(s));
-  ASSERT_TRUE(from.next(s));
-  EXPECT_EQ(s.happened, what::unknown_death);
-  EXPECT_FALSE(from.next(s));
-  EXPECT_EQ(from.unknown_deaths(), 2u);
-  EXPECT_EQ(from.live_blocks(), 1u);
-}
-
 // The clock of thread 2 is ahead by three: its birth and its death are told before what they follow.
 TEST(Lifetimes, ABirthWaitsForTheDeathThatFreedItsAddress) {
   const auto steps =
@@ -189,17 +173,6 @@ TEST(Lifetimes, ADeathThatNeverComesIsCounted) {
   ASSERT_TRUE(from.next(s));
   EXPECT_EQ(s.size, 32u);
   EXPECT_EQ(from.missing_deaths(), 1u);
-}
-
-TEST(Lifetimes, NothingLivesAcrossExec) {
-  const auto steps =
-      steps_of({birth(1, 1, 0x1000, 24), birth(1, 2, 0x2000, 32), death(1, 3, 0x1000),
-                birth(1, 4, 0x3000, 8), other(event_kind::image, 1, 9, 0, "other"),
-                birth(1, 10, 0x2000, 7)});
-  ASSERT_EQ(steps.size(), 8u);
-  EXPECT_EQ(std::tuple(steps[4].happened, steps[4].size, steps[4].kind, steps[5].size,
-                       steps[6].happened, steps[7].happened),
-            std::tuple(what::death, 8u, event_kind::image, 32u, what::other, what::birth));
 }
 
 // The end of an image looks at its own slots: a trace of a thousand blocks and of many images behind them takes no time for

@@ -348,16 +348,6 @@ TEST(Reachability, APointerOfMallocToWhatIsBehindABlockIsNoRoot) {
   EXPECT_EQ(lost(blocks, memory), (addresses{0x1000, 0x4000}));
 }
 
-TEST(Reachability, AWordOutsideOfBlocksReachesTheBlockThatItPointsInto) {
-  const block_map blocks = of({{0x1000, 64, 1}, {0x2000, 64, 1}, {0x3000, 64, 1}, {0x4000, 64, 1}});
-  test_memory memory({{0x8000, 0x9000}});
-  memory[0x8000] = 0x1000;       // its begin
-  memory[0x8ff8] = 0x2000 + 63;  // its last byte
-  memory[0x8010] = 0x3000 + 64;  // behind its end
-  memory[0x9000] = 0x4000;       // not in a place of pointers
-  EXPECT_EQ(lost(blocks, memory), (addresses{0x3000, 0x4000}));
-}
-
 TEST(Reachability, ReachedBlocksLeadOnAndARingOfLostOnesDoesNot) {
   const block_map blocks = of({{0x1000, 64, 1}, {0x2000, 60, 1}, {0x3000, 64, 1}, {0x4000, 64, 1}});
   test_memory memory({{0x1000, 0x5000}, {0x8000, 0x9000}});

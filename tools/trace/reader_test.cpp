@@ -1,6 +1,5 @@
 #include "tools/trace/reader.hpp"
 
-#include <deque>
 #include <tests/support/test_headers.hpp>
 
 #include <sys/stat.h>
@@ -50,19 +49,6 @@ std::string small_trace() {
                   birth(1, 7, 0x2000, 40), other(event_kind::mark, 1, 8, 0, "here"),
                   other(event_kind::thread_start, 2, 8), death(2, 9, 0x1000), death(1, 12, 0x2000)},
                  2);
-}
-
-TEST(Reader, HeaderAndEventsComeBack) {
-  trace_reader reader = read(small_trace());
-  EXPECT_EQ(reader.header(), test::header());
-  EXPECT_EQ(reader.header().number(header_name::ticks_per_second, 0), 1'000'000u);
-  EXPECT_EQ(reader.header().number(header_name::program, 3), 3u);
-  EXPECT_EQ(reader.events(), 7u);
-  EXPECT_EQ(reader.warning(), "");
-  const auto all = all_of(reader);
-  ASSERT_EQ(all.size(), 7u);
-  EXPECT_EQ(all[3].text, "here");
-  EXPECT_EQ(all[5].e, death(2, 9, 0x1000));
 }
 
 TEST(Reader, TellsHowFarItIs) {
@@ -261,33 +247,6 @@ TEST(Reader, EventsBeforeAFaultyOneAreRead) {
         trace_error);
     EXPECT_EQ(read_events, last_good);
   }
-}
-
-TEST(Reader, ToldAheadIsEveryEventInItsThreadsOrder) {
-  struct listener final : event_preview {
-    std::map<std::uint32_t, std::deque<event>> told;
-    void coming(std::span<const event> events) override {
-      for (const event& e : events) told[e.thread].push_back(e);
-    }
-  };
-  std::mt19937_64 random(3);
-  std::vector<event> events;
-  for (std::uint64_t i = 0; i < 3000; ++i)
-    events.push_back(birth(1 + static_cast<std::uint32_t>(random() % 3), i, 16 * i));
-  trace_reader reader = read(written(events, 700));
-  listener to;
-  reader.tell_ahead(&to);
-  std::size_t ahead = 0;
-  for (; const event* const e = reader.peek(); reader.pop()) {
-    std::deque<event>& told = to.told[e->thread];
-    ASSERT_FALSE(told.empty());
-    ASSERT_EQ(told.front(), *e);
-    told.pop_front();
-    ahead += told.empty() ? 0 : 1;
-    if (e->time == 2000) reader.tell_ahead(nullptr);
-    if (e->time >= 2000 && told.empty()) break;
-  }
-  EXPECT_GT(ahead, 1500u);
 }
 
 /// So many stacks of 500 frames, all the same, which are 4,032 bytes in memory.

@@ -41,18 +41,6 @@ TEST(Summary, EveryFigureOfASmallTrace) {
   EXPECT_EQ(s.events[static_cast<std::size_t>(event_kind::from_free)], 3u);
 }
 
-TEST(Summary, AtThePeakEachStackHasWhatLivedThen) {
-  const trace_summary s =
-      summary_of({with_stack(birth(1, 1, 0x1000, 10), 1), with_stack(birth(1, 2, 0x2000, 20), 2),
-                  death(1, 3, 0x1000), with_stack(birth(1, 4, 0x3000, 40), 3),
-                  with_stack(birth(1, 5, 0x1000, 5), 1), death(1, 6, 0x3000), death(1, 7, 0x2000),
-                  with_stack(birth(1, 8, 0x4000, 6), 2)});
-  EXPECT_EQ(std::tuple(s.peak_bytes, s.stacks.at(1).at_peak_bytes, s.stacks.at(2).at_peak_bytes,
-                       s.stacks.at(3).at_peak_bytes, s.stacks.at(1).births, s.stacks.at(1).bytes,
-                       s.stacks.at(2).live_bytes),
-            std::tuple(65u, 5u, 20u, 40u, 2u, 15u, 6u));
-}
-
 // Nobody touched most of the block of 1 MiB, and the one of 100 bytes takes 256.
 TEST(Summary, InMemoryIsWhatWasTouchedAndWhatAlignmentTakes) {
   constexpr std::uint64_t mib = 1u << 20;

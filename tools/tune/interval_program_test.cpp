@@ -113,31 +113,6 @@ TEST(IntervalProgram, HasNoPartitionOfMoreThanAllBytes) {
   EXPECT_EQ(program.partition_of(2, bounds).size(), 1u);
 }
 
-TEST(PeakBounds, AreTheMostOfAllMoments) {
-  for (std::uint32_t seed = 0; seed < 40; ++seed) {
-    std::mt19937 random(seed);
-    const workload load = random_workload(random, 100, 1 + random() % 3000, 1);
-    const interval_peaks peaks(load);
-    const std::size_t needs = load.needs.size();
-    peak_bounds bounds(needs);
-    std::vector<std::vector<std::int32_t>> all;
-    for (const std::size_t more : {0u, 1u, 30u}) {
-      for (const moment at : random_moments(random, load, more)) {
-        all.push_back(peaks.alive_below(at));
-        bounds.raise(all.back());
-      }
-      for (std::size_t i = 0; i < needs; ++i) {
-        for (std::size_t j = i; j < needs; ++j) {
-          std::int32_t most = 1;
-          for (const std::vector<std::int32_t>& below : all)
-            most = std::max(most, below[j + 1] - below[i]);
-          ASSERT_EQ(bounds.at(i, j), most) << seed << ": " << i << " to " << j;
-        }
-      }
-    }
-  }
-}
-
 // ---- interval_peaks ----------------------------------------------------------------------------
 
 // At [n], the blocks alive for needs before n.

@@ -56,15 +56,12 @@ pool_configuration read_classes(const json& all) {
   }
   pools.read_as.least_alignment = count_at(all, "alignment");
   pools.read_as.largest = count_at(all, "largest");
-  pools.borrow = all.at("spill") == "take_larger";
-  if (!pools.borrow && all.at("spill") != "never")
-    throw no_configuration("'spill' is neither never nor take_larger");
+  if (all.at("spill") != "never") throw no_configuration("'spill' is not never: tune again");
   try {
     pools.read_as.sizes = resolution_of(all.at("resolution").get<std::string>());
   } catch (const std::out_of_range&) {
     throw no_configuration("'resolution' is neither exact nor profile");
   }
-  if (pools.borrow) pools.read_as.kept = workload_builder::keep::needs_and_slots;
   for (const json& c : all.at("classes")) {
     const size_class next = read_class(c);
     if (!pools.classes.empty() && next.block_size <= pools.classes.back().block_size) {
@@ -144,11 +141,6 @@ void add_profiled(pool_use& use, const pool_configuration& pools, const workload
 input_request request_for(const pool_configuration& pools, input_kind kind) {
   input_request request = pools.read_as;
   if (kind == input_kind::trace) return request;
-  if (pools.borrow) {
-    throw impossible(
-        "these pools borrow, and whether they serve depends on the order of births and deaths, "
-        "which a profile does not have: check traces");
-  }
   request.largest_is_of_exact_sizes = request.sizes == resolution::exact;
   request.sizes = resolution::profile;
   return request;
@@ -187,14 +179,8 @@ pool_use use_of(const pool_configuration& pools, const workload& load, std::uint
     }
   }
   if (use.unserved) return use;
-  if (pools.borrow) {
-    std::vector<size_class> reduced = pools.classes;
-    for (size_class& c : reduced) c.capacity = c.capacity * percent / 100;
-    use.serves = serves_by_borrowing(load, class_of, reduced);
-  } else {
-    use.serves = std::ranges::none_of(use.classes,
-                                      [percent](const class_use& c) { return c.passes(percent); });
-  }
+  use.serves = std::ranges::none_of(use.classes,
+                                    [percent](const class_use& c) { return c.passes(percent); });
   return use;
 }
 

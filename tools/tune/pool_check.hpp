@@ -19,13 +19,12 @@ struct no_configuration : std::runtime_error {
 struct pool_configuration {
   std::vector<size_class> classes;
   input_request read_as;
-  bool borrow = false;
 };
 
 /// Reads what certificate() wrote; one that somebody has changed, too. Throws: no_configuration.
 [[nodiscard]] pool_configuration read_configuration(std::string_view json_text);
 
-/// Returns: how an input is to be read for use_of(). Throws: impossible where a profile cannot be checked.
+/// Returns: how an input is to be read for use_of().
 [[nodiscard]] input_request request_for(const pool_configuration& pools, input_kind kind);
 
 struct class_use {
@@ -51,7 +50,7 @@ struct pool_use {
   std::vector<class_use> classes;
   /// The smallest; one that is only perhaps unserved comes behind all others.
   std::optional<unserved_need> unserved;
-  /// Whether `percent` of each capacity, rounded down, would do; with borrowing, for the traces in their order.
+  /// Whether `percent` of each capacity, rounded down, would do.
   bool serves = false;
 };
 

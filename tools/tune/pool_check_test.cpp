@@ -10,38 +10,30 @@
 namespace ashlar::tune {
 namespace {
 
-certified_tuning tuned(const workload& load, bool borrow) {
+certified_tuning tuned(const workload& load) {
   certified_tuning result;
-  result.borrow = borrow;
   result.read_as.least_alignment = 8;
   tuning_request request;
   request.classes = 4;
-  request.borrow = borrow;
   result.made = tune_static(load, request);
   return result;
 }
 
 TEST(PoolCheck, ReadsWhatTheTunerWrites) {
   std::mt19937 random(1);
-  const workload load =
-      random_workload(random, 30, 800, 2, workload_builder::keep::needs_and_slots);
-  for (const bool borrow : {false, true}) {
-    const certified_tuning result = tuned(load, borrow);
-    const pool_configuration pools = read_configuration(certificate(result));
-    EXPECT_EQ(pools.classes, result.made.classes);
-    EXPECT_EQ(pools.borrow, borrow);
-    EXPECT_EQ(pools.read_as.least_alignment, 8u);
-    EXPECT_EQ(pools.read_as.kept,
-              borrow ? workload_builder::keep::needs_and_slots : workload_builder::keep::needs);
-    EXPECT_TRUE(use_of(pools, load, 100).serves);
-    EXPECT_FALSE(use_of(pools, load, 50).serves);
-  }
+  const workload load = random_workload(random, 30, 800, 2);
+  const certified_tuning result = tuned(load);
+  const pool_configuration pools = read_configuration(certificate(result));
+  EXPECT_EQ(pools.classes, result.made.classes);
+  EXPECT_EQ(pools.read_as.least_alignment, 8u);
+  EXPECT_TRUE(use_of(pools, load, 100).serves);
+  EXPECT_FALSE(use_of(pools, load, 50).serves);
 }
 
 TEST(PoolCheck, OneBlockMoreIsTooMuch) {
   std::mt19937 random(2);
   workload load = random_workload(random, 30, 800, 1);
-  pool_configuration pools = read_configuration(certificate(tuned(load, false)));
+  pool_configuration pools = read_configuration(certificate(tuned(load)));
   const pool_use before = use_of(pools, load, 100);
   ASSERT_TRUE(before.serves);
   for (std::size_t c = 0; c < pools.classes.size(); ++c) {
@@ -82,7 +74,7 @@ TEST(PoolCheck, AClassThatIsNotAsAlignedServesNot) {
 TEST(PoolCheck, WhatIsNoConfigurationIsRefused) {
   std::mt19937 random(4);
   const workload load = random_workload(random, 30, 300, 1);
-  const auto good = nlohmann::json::parse(certificate(tuned(load, false)));
+  const auto good = nlohmann::json::parse(certificate(tuned(load)));
   for (const char* text : {"", "{", "[]", "{}", "0"})
     EXPECT_THROW((void)read_configuration(text), no_configuration) << text;
   for (const std::string name :
@@ -140,7 +132,7 @@ using profiling::test::random_run;
 using profiling::test::run;
 
 workload read_as_trace(const run& made, const input_request& as) {
-  workload_builder builder(as.least_alignment, as.kept, as.sizes);
+  workload_builder builder(as.least_alignment, as.sizes);
   builder.begin_trace();
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint32_t>> live;
   std::uint32_t next = 0;
@@ -163,7 +155,7 @@ workload read_as_trace(const run& made, const input_request& as) {
 }
 
 workload read_as_profile(const run& made, const input_request& as) {
-  workload_builder builder(as.least_alignment, as.kept, as.sizes);
+  workload_builder builder(as.least_alignment, as.sizes);
   builder.add(profiling::test::profiled(made), {as.largest, as.largest_is_of_exact_sizes});
   return builder.finish();
 }
@@ -299,8 +291,6 @@ TEST(PoolCheck, WhatIsLeftOutByAnExactSizeCountsWithItsWholeStep) {
   pools.classes[1].block_size = 1024;
   EXPECT_FALSE(use_of_profile(pools, {{1001, 0}}).unserved);
   EXPECT_TRUE(use_of_profile(pools, {{1001, 0}}).classes[1].at_most);
-  pools.borrow = true;
-  EXPECT_THROW((void)request_for(pools, input_kind::profile), impossible);
 }
 
 TEST(PoolCheck, TheUseOfSeveralInputsIsTheirMost) {

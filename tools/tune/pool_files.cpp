@@ -48,10 +48,6 @@ std::string requests_of(const std::vector<input_identity>& inputs) {
 
 std::string what_is_claimed(const certified_tuning& made) {
   const std::size_t most = made.made.asked_classes;
-  if (made.borrow) {
-    return "A set of these classes in which an exhausted class takes from the next larger one "
-           "serves every request of each trace, in its order.";
-  }
   return fmt::format(
       "A set of these classes serves every request of {}, and of every program whose classes have "
       "no more blocks alive at one time than the capacities. No set of at most {} class{}, each "
@@ -84,10 +80,9 @@ std::string head(const certified_tuning& made) {
   std::string text = fmt::format(
       "// Pools chosen by ashlar tune {}: do not edit, tune again.\n"
       "//\n"
-      "// {} bytes in {} class{}; margin {} %; blocks aligned to {} at least{}.\n",
+      "// {} bytes in {} class{}; margin {} %; blocks aligned to {} at least.\n",
       made.ashlar_version, made.made.bytes, made.made.classes.size(),
-      made.made.classes.size() == 1 ? "" : "es", made.margin_percent, made.read_as.least_alignment,
-      made.borrow ? "; an exhausted class takes from the next" : "");
+      made.made.classes.size() == 1 ? "" : "es", made.margin_percent, made.read_as.least_alignment);
   text += "// Serves what is in these files (SHA-256, file):\n";
   return text + inputs_comment(made.inputs, "//");
 }
@@ -98,8 +93,7 @@ std::string set_arguments(const certified_tuning& made) {
   for (const size_class& c : made.made.classes)
     text +=
         fmt::format("    ::ashlar::blocks<{}, {}, {}>,\n", c.block_size, c.capacity, c.alignment);
-  text += made.borrow ? "    ::ashlar::spill::take_larger" : "    ::ashlar::spill::never";
-  return text;
+  return text + "    ::ashlar::spill::never";
 }
 
 }  // namespace
@@ -121,14 +115,13 @@ std::string certificate(const certified_tuning& made) {
            {"largest", made.read_as.largest},
            {"resolution", word_of(made.read_as.sizes)},
            {"margin_percent", made.margin_percent},
-           {"spill", made.borrow ? "take_larger" : "never"},
+           {"spill", "never"},
            {"classes", classes_json(made.made.classes)},
            {"total_bytes", made.made.bytes},
            {"at_most_classes", made.made.asked_classes},
            {"curve", made.made.curve},
            {"moments", moments_json(made.made.witness)},
            {"inputs", inputs_json(made.inputs)}};
-  if (made.made.least_block_bytes) all["least_block_bytes"] = *made.made.least_block_bytes;
   // Of the text as dump() writes it: the names sorted, no blanks.
   all["seal"] = sha256_of(files::json_text(all));
   return files::json_text(all, 1) + "\n";

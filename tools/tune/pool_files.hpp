@@ -21,7 +21,6 @@ struct certified_tuning {
   std::vector<input_identity> inputs;
   input_request read_as;
   std::uint64_t margin_percent = 0;
-  bool borrow = false;
   std::string ashlar_version;
 };
 

@@ -79,7 +79,7 @@ std::vector<recorded_run> random_runs(std::mt19937_64& random) {
 enum class given { traces, profiles, both, one_merged_profile };
 
 workload load_of(const std::vector<recorded_run>& runs, const input_request& as, given how) {
-  workload_builder builder(as.least_alignment, as.kept, as.sizes);
+  workload_builder builder(as.least_alignment, as.sizes);
   profiling::profile merged;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     if (how == given::one_merged_profile) {
@@ -173,16 +173,6 @@ TEST(ProfileTuning, AProfileHasThePeakOfEachIntervalOfNeeds) {
         ASSERT_EQ(by_profiles.of({i, j}).blocks, blocks) << i << " to " << j;
         ASSERT_EQ(by_both.of({i, j}).blocks, blocks) << i << " to " << j;
       }
-    }
-  }
-}
-
-// The law of workload.hpp: so an interval of needs is one of steps.
-TEST(ProfileTuning, ASizeOfTheGridStaysOneWhenItIsRoundedUpToAnAlignment) {
-  for (std::uint32_t step = 0; step < pool_grid::count; ++step) {
-    for (std::uint64_t alignment = 1; alignment <= largest_alignment; alignment *= 2) {
-      const std::uint64_t need = align_up(pool_grid::size_of(step), alignment);
-      ASSERT_EQ(pool_grid::round_up(need), need) << "step " << step << " at " << alignment;
     }
   }
 }

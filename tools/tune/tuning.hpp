@@ -1,5 +1,4 @@
-// tools/tune/tuning.hpp: from what was asked on the command line to the classes, and what other ways of choosing come to.
-// Layer: tune.
+// tools/tune/tuning.hpp: from what was asked on the command line to the classes, and what powers of two come to. Layer: tune.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,6 @@ struct tuning_request {
       std::nullopt;  ///< at most so many; none: the knee of the curve
   std::uint64_t margin_percent = 0;
   std::optional<std::uint64_t> budget_bytes = std::nullopt;
-  bool borrow = false;
 };
 
 struct tuning {
@@ -35,10 +33,10 @@ struct tuning {
   std::vector<std::uint64_t>
       curve;  ///< where the knee was looked for: at [k - 1], the least with k classes
   std::vector<moment> witness;
-  std::optional<std::uint64_t> least_block_bytes;  ///< with borrowing
+  std::uint64_t powers_of_two = 0;  ///< the bytes of that rule, where the knee was looked for
 };
 
-/// Throws: impossible. Requires: with borrowing, load.slots was kept.
+/// Throws: impossible.
 [[nodiscard]] tuning tune_static(const workload& load, const tuning_request& request,
                                  const progress& tell = {});
 
@@ -48,22 +46,8 @@ struct tuning {
 [[nodiscard]] std::size_t knee_of(const std::vector<std::uint64_t>& curve,
                                   std::uint64_t other_rule);
 
-// ---- other ways of choosing, in the same bytes, to compare with -----------------------------------
-
 /// A class for each power of two that a need rounds up to, with the peak of what is alive of it.
 [[nodiscard]] std::vector<size_class> power_of_two_rule(const interval_peaks& peaks,
                                                         std::uint64_t margin_percent);
-
-/// The cheapest at most `most_classes` classes where a class has a block for the peak of each of its needs, as if all
-/// peaks fell together: Drone OS's rule, with the best partition for it.
-[[nodiscard]] std::vector<size_class> summed_peaks_rule(const interval_peaks& peaks,
-                                                        std::size_t most_classes,
-                                                        std::uint64_t margin_percent);
-
-/// From a class for each need on, the two neighbours whose union costs least become one, until there are at most
-/// `most_classes`, and then while that saves bytes. Complexity: O(needs) peaks.
-[[nodiscard]] std::vector<size_class> greedy_rule(const interval_peaks& peaks,
-                                                  std::size_t most_classes,
-                                                  std::uint64_t margin_percent);
 
 }  // namespace ashlar::tune

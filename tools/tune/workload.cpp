@@ -83,13 +83,10 @@ input_identity add_profile(const std::string& file, const input_request& request
 
 }  // namespace
 
-workload_builder::workload_builder(std::uint64_t least_alignment, keep kept, resolution sizes)
-    : least_alignment_(least_alignment), kept_(kept), sizes_(sizes), near_(near_count, -1) {}
+workload_builder::workload_builder(std::uint64_t least_alignment, resolution sizes)
+    : least_alignment_(least_alignment), sizes_(sizes), near_(near_count, -1) {}
 
-void workload_builder::begin_trace() {
-  read_.traces.emplace_back();
-  if (kept_ == keep::needs_and_slots) read_.slots.emplace_back();
-}
+void workload_builder::begin_trace() { read_.traces.emplace_back(); }
 
 void workload_builder::birth(std::uint32_t slot, std::uint64_t size, std::uint64_t alignment) {
   const std::uint64_t needed = needed_bytes(size, alignment, least_alignment_, sizes_);
@@ -99,10 +96,12 @@ void workload_builder::birth(std::uint32_t slot, std::uint64_t size, std::uint64
   if (slot >= need_in_slot_.size())
     need_in_slot_.resize(std::max<std::size_t>(slot + std::size_t{1}, 2 * need_in_slot_.size()));
   need_in_slot_[slot] = need;
-  put(need, slot);
+  read_.traces.back().push_back(need);
 }
 
-void workload_builder::death(std::uint32_t slot) { put(~need_in_slot_[slot], slot); }
+void workload_builder::death(std::uint32_t slot) {
+  read_.traces.back().push_back(~need_in_slot_[slot]);
+}
 
 std::uint64_t workload_builder::needed_at(std::uint32_t step) const {
   return align_up(pool_grid::size_of(step), least_alignment_);
@@ -138,11 +137,6 @@ void workload_builder::note_over_aligned(std::uint64_t alignment, std::uint64_t 
                                          std::uint64_t size) {
   std::uint64_t& least = over_aligned_.try_emplace({alignment, needed}, size).first->second;
   least = std::min(least, size);
-}
-
-void workload_builder::put(std::int32_t change, std::uint32_t slot) {
-  read_.traces.back().push_back(change);
-  if (kept_ == keep::needs_and_slots) read_.slots.back().push_back(slot);
 }
 
 std::int32_t workload_builder::number_of(std::uint64_t size, std::uint64_t alignment) {
@@ -210,7 +204,7 @@ bool has_profile(const std::vector<std::string>& files) {
 
 input_workload read_inputs(const std::vector<std::string>& files, const input_request& request,
                            const progress& tell) {
-  workload_builder builder(request.least_alignment, request.kept, request.sizes);
+  workload_builder builder(request.least_alignment, request.sizes);
   input_workload read;
   for (const std::string& file : files) {
     read.inputs.push_back(kind_of(file) == input_kind::profile

@@ -7,7 +7,7 @@
 //
 // Law: at a profile's resolution each need is a size of the profile's grid, and a step of the grid
 // is of one need: a grid size stays one when it is rounded up to a power of two up to
-// largest_alignment (profile_tuning_test.cpp tries all).
+// largest_alignment (tools/profile/small_parts_test.cpp tries all).
 #pragma once
 
 #include <algorithm>
@@ -85,8 +85,6 @@ struct workload {
   /// Of each input; none has a death without a birth before it. Of a profile: empty, it has no
   /// order.
   std::vector<series> traces;
-  /// Of each trace and change, where asked for: a number that its block has from birth to death.
-  std::vector<std::vector<std::uint32_t>> slots;
   /// Where profiles are among the inputs: how many blocks were alive at most in their runs, for
   /// each interval of needs.
   std::optional<profiling::interval_table> profiled = std::nullopt;
@@ -95,11 +93,8 @@ struct workload {
 /// Reads requests in the order of time, trace after trace, and profiles.
 class workload_builder {
  public:
-  enum class keep { needs, needs_and_slots };
-
   /// `least_alignment`: what every block is aligned to at least. Requires: it is a power of two.
-  explicit workload_builder(std::uint64_t least_alignment, keep kept = keep::needs,
-                            resolution sizes = resolution::exact);
+  explicit workload_builder(std::uint64_t least_alignment, resolution sizes = resolution::exact);
 
   void begin_trace();
   /// `slot`: what the block is known by until its death. Requires: a trace was begun; no live block
@@ -130,10 +125,8 @@ class workload_builder {
   void close_needs(std::vector<block_need>& by_size) const;
   void note_over_aligned(std::uint64_t alignment, std::uint64_t needed, std::uint64_t size);
   std::int32_t number_of(std::uint64_t size, std::uint64_t alignment);
-  void put(std::int32_t change, std::uint32_t slot);
 
   std::uint64_t least_alignment_;
-  keep kept_;
   resolution sizes_;
   std::optional<profiling::profile> profiled_;  // all profiles in one
   workload read_;                               // needs in the order of their first requests
@@ -157,7 +150,6 @@ struct input_request {
   resolution sizes = resolution::exact;
   /// Of a profile: it is compared with exact sizes all the same (profile_limit).
   bool largest_is_of_exact_sizes = false;
-  workload_builder::keep kept = workload_builder::keep::needs;
 };
 
 struct input_workload {

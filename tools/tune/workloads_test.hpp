@@ -10,8 +10,7 @@ namespace ashlar::tune {
 /// At most `most_sizes` sizes, in traces of `births` births each whose number of live blocks goes up and down; a few
 /// requests are over-aligned.
 inline workload random_workload(std::mt19937& random, std::size_t most_sizes, std::size_t births,
-                                std::size_t traces,
-                                workload_builder::keep kept = workload_builder::keep::needs) {
+                                std::size_t traces) {
   const auto below = [&random](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   struct request {
     std::uint64_t size;
@@ -22,7 +21,7 @@ inline workload random_workload(std::mt19937& random, std::size_t most_sizes, st
     kind.size = below(most_sizes * 16);
     kind.alignment = below(8) == 0 ? std::uint64_t{1} << below(9) : 0;
   }
-  workload_builder builder(std::uint64_t{1} << (3 + below(3)), kept);
+  workload_builder builder(std::uint64_t{1} << (3 + below(3)));
   for (std::size_t t = 0; t < traces; ++t) {
     builder.begin_trace();
     std::vector<std::uint32_t> live;

@@ -61,8 +61,8 @@ std::string sha256(std::string_view bytes) {
 class verification {
  public:
   verification(const json& certificate, const std::vector<std::string>& files) : all_(certificate) {
-    if ((!borrows_ && all_.at("spill") != "never") || !is_power_of_two(alignment_) ||
-        alignment_ > 1 << 20 || margin_ > 10'000 || (!exact_ && all_.at("resolution") != "profile"))
+    if (all_.at("spill") != "never" || !is_power_of_two(alignment_) || alignment_ > 1 << 20 ||
+        margin_ > 10'000 || (!exact_ && all_.at("resolution") != "profile"))
       throw refused("spill, margin_percent, alignment or resolution: there is no such");
     for (const json& c : all_.at("classes"))
       classes_.push_back({whole(c.at("block_size")), whole(c.at("alignment")), whole(c.at("peak")),
@@ -74,7 +74,7 @@ class verification {
   }
 
   void check_classes() const {
-    u64 total = 0, behind_alignment = 1, bound = 0, cheapest = UINT64_MAX, blocks = 0;
+    u64 total = 0, behind_alignment = 1;
     for (std::size_t c = classes_.size(), end = sizes_.size(), begin = end; c-- > 0; end = begin) {
       const auto& [block_size, alignment, peak, capacity, bytes] = classes_[c];
       const std::string name = fmt::format("class {}, ", c);
@@ -82,22 +82,16 @@ class verification {
       for (; begin > 0 && sizes_[begin - 1].in_class == c; --begin)
         most_aligned = std::max(most_aligned, sizes_[begin - 1].alignment);
       if (begin == end) throw refused(name + "it serves no request");
-      const u64 most = peak_of(begin, end), needed = borrows_ ? without(margin_, capacity) : most;
+      const u64 most = peak_of(begin, end);
       require(name + "block_size", block_size, sizes_[end - 1].size);
       require(name + "alignment", alignment, most_aligned);
       require(name + "peak", peak, most);
-      require(name + "capacity", capacity, with_margin(needed));
+      require(name + "capacity", capacity, with_margin(most));
       require(name + "bytes", bytes, class_bytes(block_size, alignment, capacity));
       total = with_behind(bytes, alignment, total, behind_alignment);
       behind_alignment = std::max(behind_alignment, alignment);
-      if (!borrows_) continue;
-      // tools/tune/proofs.md: no capacities that serve the traces have fewer bytes in blocks.
-      cheapest = std::min(cheapest, align_up(block_size, alignment));
-      const u64 before = std::exchange(blocks, std::max(peak_of(begin, sizes_.size()), blocks + 1));
-      bound += (blocks - before) * cheapest;
     }
     require("total_bytes", total_, total);
-    if (borrows_) require("least_block_bytes", whole(all_.at("least_block_bytes")), bound);
   }
 
   void check_optimum() const {
@@ -106,8 +100,7 @@ class verification {
     if (most > 256 || curve.size() > 256 || classes_.size() > most)
       throw refused("at_most_classes: not that many");
     const std::vector<u64> least = least_by_moments(std::max<std::size_t>(most, curve.size()));
-    require(fmt::format("least bytes of {} classes", most), total_,
-            borrows_ ? std::min(total_, least[most]) : least[most]);
+    require(fmt::format("least bytes of {} classes", most), total_, least[most]);
     for (std::size_t k = 1; k <= curve.size(); ++k)
       require(fmt::format("curve at {} classes", k), whole(curve[k - 1]), least[k]);
   }
@@ -116,9 +109,9 @@ class verification {
   [[nodiscard]] std::string_view check_replays() const {
     for (const u64 failed : replay(0, 0)) require("requests that pools could not serve", 0, failed);
     if (runs_.runs > 0) return "profiles have no order to replay; real pools serve the traces";
-    // Without the margin, classes that borrow still serve. Else no class knows of another, and of a block less each fails.
-    for (const u64 failed : replay(margin_, borrows_ ? 0 : 1))
-      require("classes of another capacity than needed", 0, (failed == 0) != borrows_);
+    // No class knows of another, and of a block less than without the margin each fails.
+    for (const u64 failed : replay(margin_, 1))
+      require("classes of another capacity than needed", 0, failed == 0);
     return "real pools serve every request";
   }
 
@@ -159,8 +152,8 @@ class verification {
     };
     auto& changes = traces_.emplace_back();
     if (said.at("kind") != "trace") {
-      if (said.at("kind") != "profile" || exact_ || borrows_)
-        throw refused("kind: no trace; and a profile has neither the exact sizes nor an order");
+      if (said.at("kind") != "profile" || exact_)
+        throw refused("kind: no trace; and a profile does not have the exact sizes");
       read = profiling::decode(*source);
       for (const auto& [step, born, requested, lived] : read.pools)
         count(grid::size_of(step), 1, born, std::accumulate(lived.begin(), lived.end(), u64{0}));
@@ -284,8 +277,6 @@ class verification {
         auto& [block, c] = in_slot[e.slot];
         if (!e.birth) pools[c].deallocate(std::exchange(block, nullptr));
         if (e.birth) block = pools[c = sizes_[e.asked->second].in_class].try_allocate();
-        for (u64 d = c + 1; e.birth && borrows_ && block == nullptr && d < pools.size(); ++d)
-          if (fits(d, e.asked->first)) block = pools[c = d].try_allocate();
         failures[c] += e.birth && block == nullptr;
       }
     }
@@ -295,7 +286,7 @@ class verification {
   const json& all_;
   u64 alignment_ = whole(all_.at("alignment")), largest_ = whole(all_.at("largest"));
   u64 margin_ = whole(all_.at("margin_percent")), total_ = whole(all_.at("total_bytes"));
-  bool borrows_ = all_.at("spill") == "take_larger", exact_ = all_.at("resolution") == "exact";
+  bool exact_ = all_.at("resolution") == "exact";
   std::vector<size_class> classes_;
   needs needs_;
   std::vector<needed_size> sizes_;           // each once

@@ -29,7 +29,7 @@ Examples:
   ashlar tune run.atrace
   ashlar tune --mode heap -o program.classes run.atrace
   ashlar tune --classes 6 --margin 10 -o pools.hpp monday.atrace tuesday.atrace
-  ashlar tune --budget 256KiB --largest 4096 --rules run.atrace
+  ashlar tune --budget 256KiB --largest 4096 run.atrace
   ashlar tune -o pools.hpp fleet.aprof
 
 Exit status: 0; 2 where it is impossible, a trace cannot be read or a file not written.)";
@@ -49,8 +49,6 @@ void require_none_of(const pool_options& pools) {
   if (pools.budget_bytes) wrong = "--budget";
   if (pools.alignment != defaults.alignment) wrong = "--align";
   if (pools.largest) wrong = "--largest";
-  if (pools.borrow) wrong = "--borrow";
-  if (pools.rules) wrong = "--rules";
   if (pools.space != defaults.space) wrong = "--namespace";
   if (wrong != nullptr)
     throw command_error(status_usage,
@@ -122,8 +120,6 @@ void add_tune(command_parser& to) {
   tune.value("--largest", "BYTES", with->pools.largest, "Leave larger requests out").in_bytes();
   tune.value("--resolution", "exact|profile", with->pools.resolution,
              "exact sizes, or profile: what profiles tell apart (default where there is one)");
-  tune.flag("--borrow", with->pools.borrow, "An exhausted class may take from the next");
-  tune.flag("--rules", with->pools.rules, "Print what other rules would come to");
   tune.output(
       with->of_both.header_path,
       "The C++ header; with --mode heap and another name than *.hpp, what ASHLAR_CONFIG names");

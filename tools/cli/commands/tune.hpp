@@ -26,8 +26,6 @@ struct pool_options {
   std::uint64_t alignment = 16;
   std::optional<std::uint64_t> largest;
   std::string resolution;  // empty: exact, unless a profile is among the inputs
-  bool borrow = false;
-  bool rules = false;
   std::string space = "tuned";
 };
 

@@ -38,19 +38,18 @@ Example:
 Exit status: 0 it fits; 1 a class passes that part of its capacity, a request fits no class, or it cannot
 be told, as of a trace without its end; 2 something cannot be read.)";
 
-std::string_view verdict_on(const tune::class_use& c, bool borrow, std::uint64_t percent) {
+std::string_view verdict_on(const tune::class_use& c, std::uint64_t percent) {
   if (!c.passes(percent)) return c.at_most ? "at most" : "";
-  if (borrow) return "borrows";  // whether it finds enough depends on the order
   return c.at_most ? "perhaps too many" : "too many";
 }
 
-std::string render(const tune::pool_use& use, bool borrow, std::uint64_t percent) {
+std::string render(const tune::pool_use& use, std::uint64_t percent) {
   table classes({{"block"}, {"capacity"}, {"peak"}, {"percent"}, {"", align::left}});
   for (const tune::class_use& c : use.classes) {
     classes.add_row(
         {format_count(c.block_size), format_count(c.capacity), format_count(c.peak),
          fmt::format("{:.1f}", 100 * static_cast<double>(c.peak) / static_cast<double>(c.capacity)),
-         std::string(verdict_on(c, borrow, percent))});
+         std::string(verdict_on(c, percent))});
   }
   return classes.render(2);
 }
@@ -99,7 +98,7 @@ int check_command(const check_options& options) {
   }
   const found_use found = use_of_all(pools, options);
   const tune::pool_use& use = found.of_all;
-  std::fputs(render(use, pools.borrow, options.percent).c_str(), stdout);
+  std::fputs(render(use, options.percent).c_str(), stdout);
   if (use.serves && found.inputs_are_whole) return 0;
   if (use.serves) {
     fmt::print(

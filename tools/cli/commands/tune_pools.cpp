@@ -37,7 +37,6 @@ tune::tuning_request request_of(const tune_options& options, const pool_options&
   }
   request.margin_percent = pools.margin_percent;
   request.budget_bytes = pools.budget_bytes;
-  request.borrow = pools.borrow;
   return request;
 }
 
@@ -110,30 +109,13 @@ std::string render_curve(const tune::tuning& made) {
   return curve.render(2);
 }
 
-std::string render_rules(const tune::workload& load, const tune::certified_tuning& result) {
-  const tune::interval_peaks peaks(load);
-  table rules({{"rule", align::left}, {"classes"}, {"bytes"}, {"of tune's"}});
-  const auto add = [&](const std::string& name, const std::vector<tune::size_class>& classes) {
-    const std::uint64_t bytes = tune::set_bytes(classes);
-    rules.add_row({name, format_count(classes.size()), format_count(bytes),
-                   fmt::format("{:.3f}", static_cast<double>(bytes) /
-                                             static_cast<double>(result.made.bytes))});
-  };
-  const std::size_t most = result.made.asked_classes;
-  add("tune", result.made.classes);
-  add("greedy", tune::greedy_rule(peaks, most, result.margin_percent));
-  add("summed peaks", tune::summed_peaks_rule(peaks, most, result.margin_percent));
-  add("powers of two", tune::power_of_two_rule(peaks, result.margin_percent));
-  return rules.render(2);
-}
-
 std::string render(const tune::certified_tuning& result) {
   std::string text;
   if (!result.made.curve.empty()) {
     text += fmt::format(
         "  least bytes by number of classes; the knee (<-) is the first within "
-        "{} % of the last\n\n{}\n",
-        tune::knee_percent, render_curve(result.made));
+        "{} % of the last\n  (powers of two take {})\n\n{}\n",
+        tune::knee_percent, format_count(result.made.powers_of_two), render_curve(result.made));
   }
   text += render_classes(result);
   text += fmt::format("\n  {} bytes in {}, margin {} %\n", format_count(result.made.bytes),
@@ -142,12 +124,6 @@ std::string render(const tune::certified_tuning& result) {
     text +=
         "  sizes as profiles tell them apart: less than 8 bytes more up to 512, at most 1/16 more "
         "up to 64 KiB, 1/8 up to 64 MiB\n";
-  }
-  if (result.made.least_block_bytes) {
-    text += fmt::format(
-        "  an exhausted class takes from the next; with these block sizes no "
-        "capacities have fewer than {} bytes in blocks\n",
-        format_count(*result.made.least_block_bytes));
   }
   return text;
 }
@@ -167,20 +143,16 @@ int tune_pools(const tune_options& options, const pool_options& pools) {
   tune::certified_tuning result;
   result.read_as.least_alignment = pools.alignment;
   if (pools.largest) result.read_as.largest = *pools.largest;
-  if (pools.borrow) result.read_as.kept = tune::workload_builder::keep::needs_and_slots;
   result.margin_percent = pools.margin_percent;
-  result.borrow = pools.borrow;
   result.ashlar_version = ASHLAR_CLI_VERSION;
   try {
     result.read_as.sizes = resolution_for(options, pools);
     tune::input_workload read = tune::read_inputs(options.inputs, result.read_as, tell);
     result.inputs = std::move(read.inputs);
     result.made = tune::tune_static(read.load, request, tell);
-    const std::string rules =
-        pools.rules ? fmt::format("\n{}", render_rules(read.load, result)) : std::string{};
     line.reset();
     warn_of(result.inputs);
-    print_beside(files, render(result) + rules);
+    print_beside(files, render(result));
   } catch (const tune::impossible& error) {
     line.reset();
     warn_of(result.inputs);  // perhaps the reason
