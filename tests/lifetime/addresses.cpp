@@ -79,7 +79,8 @@ PROGRAM(at_start) {
 PROGRAM(limit_of_a_shell) {
   if constexpr (!face::drop_in)
     support::skipped("it is about programs that know nothing of the heap");
-  REQUIRE(std::system("ulimit -v 20000; ls / >/dev/null && ls / >/dev/null") == 0);
+  REQUIRE(std::system("ulimit -v 20000; x=0123456789; i=0;"
+                      "while [ $i -lt 17 ]; do x=$x$x; i=$((i + 1)); done; ls / >/dev/null") == 0);
 }
 
 #ifndef ASHLAR_FACE_DROP_IN
