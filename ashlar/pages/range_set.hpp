@@ -71,12 +71,7 @@ class range_set {
   }
   /// Returns: the range that the first tables tell of and whose addresses hold `address`, or null.
   [[nodiscard]] const page_range* first_if_holds(std::uintptr_t address) const noexcept {
-    if (first_.page_of(address) < first_.pages) return &first_;
-    for (const auto& window : windows_) {
-      const page_range* const range = window.load(std::memory_order_acquire);
-      if (range != nullptr && range->page_of(address) < range->pages) return range;
-    }
-    return nullptr;
+    return first_.page_of(address) < first_.pages ? &first_ : window_if_holds(address);
   }
   /// Returns: whether `range` stays until release_all.
   [[nodiscard]] bool is_lasting(const page_range& range) const noexcept {
@@ -170,6 +165,15 @@ class range_set {
 
  private:
   friend struct heap_layout;  // tells where the members are
+  /// As `first_if_holds`, of all windows but the first.
+  [[nodiscard]] ASHLAR_COLD const page_range* window_if_holds(
+      std::uintptr_t address) const noexcept {
+    for (const auto& window : windows_) {
+      const page_range* const range = window.load(std::memory_order_acquire);
+      if (range != nullptr && range->page_of(address) < range->pages) return range;
+    }
+    return nullptr;
+  }
   static constexpr std::uint32_t ranges_max = ranges_max_of<Space>;
   /// Returns: `n` GiB, but 1 GiB where a process has no more than 4.
   static constexpr std::size_t gib(std::size_t n) noexcept {
