@@ -79,6 +79,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Ends in a fault naming `call` when no live block of this heap starts there.
   ASHLAR_MISS void deallocate_slow(cache& own, void* block, const char* call) noexcept {
     if (block == nullptr) return;
+    own.tops.tables.end = this->pages().first_tables().end;  // the heap may have grown
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
     if (!this->expect_in_use(block, c, call)) return;
@@ -381,7 +382,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     const detail::block_tables tables = own.tops.tables;
     const unsigned shift = classes::mark_shift(c);
     std::size_t i = 0;
-    if (this->pages().has_one_range()) [[likely]] {
+    if (this->pages().first_tables_tell_all()) [[likely]] {
 #pragma GCC unroll 4
       for (; i + at_once <= count; i += at_once)
         *reinterpret_cast<words*>(&detail::mark_beside(slots + i)) =

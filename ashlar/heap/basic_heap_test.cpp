@@ -33,7 +33,8 @@ TEST(Heap, StartsOnceAndTriesAgainWhenRefused) {
     const std::uint64_t calls = h->space().calls();
     EXPECT_TRUE(h->start());
     EXPECT_EQ(h->space().calls(), calls);
-    EXPECT_EQ(h->space().live_reservations(), 3u) << "a range, its tables, the stashes";
+    EXPECT_EQ(h->space().live_reservations(), h->space().gaps() == 1 ? 1u : 3u)
+        << "a gap, or a range, its tables, the stashes";
     EXPECT_NE(h->allocate_uncached(1), nullptr);
     if (started && n > 20) break;
   }
@@ -42,6 +43,7 @@ TEST(Heap, StartsOnceAndTriesAgainWhenRefused) {
 TEST(Heap, WhereMemoryIsOutWhatOneClassGivesBackServesTheNext) {
   for (const bool cached : {false, true}) {
     const auto h = make_heap();
+    h->space().set_gap_max(0);
     h->space().set_limit(16 << 20);  // one range of 4 MiB
     cache* const own = h->attach();
     const auto take = [&](std::size_t size) {
@@ -79,6 +81,40 @@ TEST(Heap, ABlockOfALaterRangeIsAMissToOneWhoIsBelievedToo) {
   EXPECT_TRUE(test_heap::try_deallocate_trusted(own->tops, blocks.front(), c));
   blocks.erase(blocks.begin());
   for (void* each : blocks) deallocate(*h, *own, each);
+}
+
+// Where the first window of the first gap is full, hits go on in the next one.
+TEST(Heap, ABlockOfALaterWindowHitsFromTheFirstMissOn) {
+  if (sizeof(void*) < 8 || support::emulated) GTEST_SKIP() << "no addresses, or too dear";
+  constexpr std::size_t gib = std::size_t{1} << 30;
+  const auto h = make_heap();
+  h->space().set_limit(SIZE_MAX);
+  h->space().set_physical(4 * gib);
+  cache *own = h->attach(), *other = h->attach();
+  if (h->space().gaps() == 0) GTEST_SKIP() << "no addresses left for a gap";
+  const std::uintptr_t begin = own->tops.tables.origin + gib;
+  h->space().block_claims(reinterpret_cast<void*>(begin + gib / 64), 4096);
+  std::vector<void*> blocks;
+  do {
+    blocks.push_back(allocate(*h, *own, 1000));
+    ASSERT_NE(blocks.back(), nullptr);
+  } while (reinterpret_cast<std::uintptr_t>(blocks.back()) - begin < gib);
+  for (int i = 0; i < 10'000; ++i) blocks.push_back(allocate(*h, *own, 1000));
+  for (cache* const c : {other, own}) {
+    std::size_t misses = 0;
+    for (int i = 0; i < 5'000; ++i) {
+      if (!test_heap::try_deallocate(c->tops, blocks.back())) {
+        h->deallocate_slow(*c, blocks.back(), "free");
+        ++misses;
+      }
+      blocks.pop_back();
+    }
+    EXPECT_LT(misses, 1'000u) << "hits, but for full stacks";
+  }
+  for (void* each : blocks) deallocate(*h, *own, each);
+  h->flush(*own);
+  h->flush(*other);
+  h->audit();
 }
 
 TEST(Heap, AClassThatTheCallerKnowsIsComparedNotBelieved) {

@@ -84,7 +84,7 @@ class block_use {
   /// the blocks.
   template <class Change>
   void for_each_mark(void* const* blocks, std::size_t count, Change change) const noexcept {
-    if (pages_.has_one_range()) [[likely]] {
+    if (pages_.first_tables_tell_all()) [[likely]] {
       // A copy: a store to a mark would make the compiler load the original again.
       const block_tables tables = pages_.first_tables();
       for (std::size_t i = 0; i < count; ++i) change(i, *tables.mark_at(blocks[i], shift_));

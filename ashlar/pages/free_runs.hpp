@@ -253,7 +253,7 @@ class free_runs {
     r->grown = r->rest = false;
     r = merge(r, run_kind::clean, [](const run*) {});
     page_range& range = ranges_[r->range];
-    if (r->range != 0 && r->pages == range.top) return ranges_.release(range);
+    if (!ranges_.is_lasting(range) && r->pages == range.top) return ranges_.release(range);
     put_back(r, run_kind::clean, 0);
     retreat(range);
   }
@@ -261,7 +261,7 @@ class free_runs {
   /// Returns: whether `r` may become a closed run. Not in a later range, which goes when it is one
   /// clean run.
   [[nodiscard]] bool may_close(const run& r) const noexcept {
-    return r.range == 0 && closed_runs_ < closed_runs_max;
+    return ranges_.is_lasting(ranges_[r.range]) && closed_runs_ < closed_runs_max;
   }
   /// Returns: whether the addresses of `r` are nobody's again when it is clean.
   [[nodiscard]] bool would_retreat(const run& r) const noexcept {

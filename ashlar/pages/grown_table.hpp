@@ -25,8 +25,10 @@ template <address_space Space>
 template <class T>
 class grown_table {
  public:
-  void place(void* memory, ground from) noexcept {
+  /// Effects: the table is at `memory`, of which so many bytes may be used already.
+  void place(void* memory, ground from, std::size_t committed = 0) noexcept {
     entries_ = static_cast<T*>(memory);
+    committed_ = committed;
     from_ = from;
   }
   [[nodiscard]] T* entries() const noexcept { return entries_; }

@@ -74,13 +74,14 @@ class page_heap {
   /// called until it succeeds, before any other function but set_policy and set_name.
   [[nodiscard]] bool start(std::size_t bit_words_per_page, std::size_t slots = 0) noexcept {
     const std::lock_guard guard(supply().mutex());
+    if (!ranges().start(bit_words_per_page, slot_bytes(slots))) return false;
     if (slots != 0 && slots_max_ == 0) {
-      void* const addresses = space().reserve_zeros(slot_bytes(slots));
+      void* const in_gap = ranges().extra();
+      void* const addresses = in_gap != nullptr ? in_gap : space().reserve_zeros(slot_bytes(slots));
       if (addresses == nullptr) return false;
-      slots_.place(addresses, ground::reserved);
+      slots_.place(addresses, in_gap != nullptr ? ground::gap : ground::reserved);
       slots_max_ = slots;
     }
-    if (!ranges().start(bit_words_per_page)) return false;
     keys_.place(draw_secret());
     return true;
   }
@@ -88,8 +89,10 @@ class page_heap {
   /// Effects: gives everything back to the space. Requires: nobody uses the heap any more, nor ever
   /// will.
   void release_all() noexcept {
+    const std::size_t slots =
+        ranges().extra() != nullptr ? slots_.committed_bytes() : slot_bytes(slots_max_);
+    if (slots != 0) space().release(slots_.entries(), slots);
     ranges().release_all();
-    if (slots_max_ != 0) space().release(slots_.entries(), slot_bytes(slots_max_));
   }
 
   /// Returns: `count` slots for a stash, of those that were reserved; null when memory was refused.
@@ -109,15 +112,15 @@ class page_heap {
   }
 
   /// Returns: what a cache needs to find a block's class and mark by itself. Requires: started.
-  [[nodiscard]] const block_tables& first_tables() const noexcept {
-    return ranges().first_tables();
-  }
+  [[nodiscard]] block_tables first_tables() const noexcept { return ranges().first_tables(); }
   /// Returns: the keys of blocks that rest. Requires: started.
   [[nodiscard]] heap_keys& keys() noexcept { return keys_; }
 
-  /// Returns: whether there is no other range than the first. No lock: a caller who has a block of
-  /// a later range knows of that range.
-  [[nodiscard]] bool has_one_range() const noexcept { return ranges().count() == 1; }
+  /// Returns: whether the first tables tell of every range. No lock: a caller who has a block of
+  /// another range knows of that range.
+  [[nodiscard]] bool first_tables_tell_all() const noexcept {
+    return ranges().first_tables_tell_all();
+  }
 
   // ---- lookup: address -> class, slab or large block --------------------------------------------
 

@@ -15,8 +15,9 @@
 //
 // A range has its addresses in one of two ways:
 //   in a gap   only what is committed is mapped, the rest is nobody's. When somebody else has
-//              mapped what comes next, the range is as good as full. class_of is reserved whole,
-//              for all pages: free's hit reads it for any address below `pages`.
+//              mapped what comes next, the range is as good as full. class_of is mapped whole, for
+//              all pages: free's hit reads it for any address below `pages`. A gap has up to three
+//              ranges, in windows that share the tables which a hit reads (gap_windows).
 //   reserved   whole, at once, where there is no gap or the range is small; and so are the tables
 //
 // Invariant: top <= commit_end <= pages. Pages in [top, commit_end) were never used: they are zero.
@@ -57,6 +58,56 @@ namespace ashlar::detail {
           .marks = reinterpret_cast<std::uintptr_t>(marks) - (span >> mark_shift_max)};
 }
 
+/// The windows of a gap, each with a range. R is the length of the first one:
+///
+///   from the origin  R          2R         16R         32R         256R         512R
+///                    | 0: 1 GiB |          | 1: 16 GiB |           | 2: 256 GiB |
+///
+/// The class table tells of all before the end of the last window in use. So a heap of less than a
+/// GiB has one of a MiB. A window begins 16 times as far away as the one before. Then no two
+/// windows have a mark at the same place: there are tables of marks for four lengths, each twice
+/// the one before (block_sign.hpp).
+struct gap_windows {
+  static constexpr unsigned count = sizeof(void*) == 8 ? 3 : 1;
+  static constexpr unsigned step_shift = mark_shift_max - mark_shift_min + 1;
+  static constexpr std::size_t first_max = (std::size_t{1} << 30) >> page_shift;
+
+  constexpr gap_windows() noexcept = default;
+  constexpr explicit gap_windows(std::size_t all_pages) noexcept {
+    for (unsigned w = 0; w < count; ++w) {
+      pages[w] = std::min(all_pages, first_max << step_shift * w);
+      all_pages -= pages[w];
+    }
+  }
+  /// Returns: one window of any length, for a range that hits do not look into.
+  [[nodiscard]] static constexpr gap_windows one(std::size_t all_pages) noexcept {
+    gap_windows made;
+    made.pages[0] = all_pages;
+    return made;
+  }
+  /// Returns: how many pages behind the origin window `w` begins.
+  [[nodiscard]] constexpr std::size_t begin(unsigned w) const noexcept {
+    return rounded(pages[0]) << step_shift * w;
+  }
+  /// Returns: how many pages behind the origin it ends.
+  [[nodiscard]] constexpr std::size_t end(unsigned w) const noexcept {
+    return begin(w) + rounded(pages[w]);
+  }
+  /// Returns: where the last window ends.
+  [[nodiscard]] constexpr std::size_t end() const noexcept {
+    unsigned last = 0;
+    while (last + 1 < count && pages[last + 1] != 0) ++last;
+    return end(last);
+  }
+
+  std::size_t pages[count] = {};
+
+ private:
+  static constexpr std::size_t rounded(std::size_t page_count) noexcept {
+    return marks_span(page_count << page_shift) >> page_shift;
+  }
+};
+
 /// Returns: a number that nobody can know beforehand, if the space has such; else 0.
 template <class Space>
 [[nodiscard]] std::uint64_t entropy_of(Space& space) noexcept {
@@ -69,60 +120,72 @@ template <class Space>
 class page_range {
  public:
   /// Effects: finds a gap for `page_count` pages and their tables, with so many words of bitmaps a
-  /// page; for fewer where gaps are smaller, or where that long a class table is refused. Reserves
-  /// the class table and takes the first pages. Returns: false when it cannot have as many as
-  /// `least`.
+  /// page, and for `extra_bytes` that others use; for fewer pages where gaps are smaller. The range
+  /// has those of the first window, and takes the first of them. Returns: false when the gap cannot
+  /// have as many as `least`.
   template <address_space Space>
   [[nodiscard]] bool open(Space& space, std::size_t page_count, std::size_t least,
-                          std::size_t bit_words, std::uint8_t index) noexcept {
-    void* classes = nullptr;
-    std::size_t class_bytes = 0;
-    for (;; page_count /= 2) {
-      if (page_count < least) return false;
-      class_bytes = 2 * class_table_bytes(page_count);
-      classes = space.reserve_zeros(class_bytes);
-      if (classes != nullptr) break;
-    }
+                          std::size_t bit_words, std::size_t extra_bytes,
+                          std::uint8_t index) noexcept {
+    // Where the system maps a page tells where it maps, and is as random as the system is.
+    void* const near = space.reserve(page_size);
+    if (near == nullptr) return false;
     const std::uint64_t entropy = entropy_of(space);
+    const auto windows_of = [&](std::size_t count) {
+      return index == 0 ? gap_windows(count) : gap_windows::one(count);
+    };
     const auto bytes_for = [&](std::size_t count) {
-      return layout(count, bit_words).end + gap_spare(count) * (entropy != 0 ? 2 : 1);
+      return gap_layout(windows_of(count), bit_words, extra_bytes).end +
+             gap_spare(count) * (entropy != 0 ? 2 : 1);
     };
     std::size_t gap_bytes = bytes_for(page_count);
-    void* const gap = space.find_gap(classes, gap_bytes);
-    while (gap != nullptr && page_count >= least && bytes_for(page_count) > gap_bytes)
-      page_count -= page_count / 16;
-    if (gap == nullptr || page_count < least) {
-      if (gap != nullptr) space.leave_gap(gap);
-      space.release(classes, class_bytes);
+    void* const gap = space.find_gap(near, gap_bytes);
+    space.release(near, page_size);
+    if (gap == nullptr) return false;
+    while (page_count >= least && bytes_for(page_count) > gap_bytes) page_count -= page_count / 16;
+    page_count = align_down(page_count, page_size / sizeof(page_class));
+    if (page_count < least) {
+      space.leave_gap(gap);
       return false;
     }
-    const layout at(page_count, bit_words);
     const auto somewhere = [&](std::uint64_t choice) {
       const std::size_t most = gap_spare(page_count) - huge_page;
       return align_down(static_cast<std::size_t>(choice % (most + 1)), huge_page);
     };
-    const std::uintptr_t begin =
-        align_up(reinterpret_cast<std::uintptr_t>(gap), huge_page) +
-        somewhere(entropy != 0 ? entropy >> 32 << page_shift
-                               : reinterpret_cast<std::uintptr_t>(classes));
-    auto* const begin_of_tables = reinterpret_cast<char*>(begin);
+    windows_ = windows_of(page_count);
+    const gap_layout at(windows_, bit_words, extra_bytes);
     gap_ = gap;
-    base = begin + at.blocks + (entropy != 0 ? somewhere((entropy & UINT32_MAX) << page_shift) : 0);
-    pages = page_count;
-    bit_words_per_page_ = bit_words;
-    table_reservation = class_bytes;
-    number = index;
-    class_of.place(static_cast<char*>(classes) + class_table_bytes(page_count), ground::reserved);
-    run_of.place(begin_of_tables, ground::gap);
-    bits.place(begin_of_tables + at.bits, ground::gap);
-    runs.place(begin_of_tables + at.runs, ground::gap);
-    slack_gap_ = begin_of_tables + at.slack;
-    place_marks(begin_of_tables + at.marks, ground::gap);
-    // So that a gap which somebody has after all is found out now.
-    if (commit_to(space, commit_step_min)) return true;
-    release(space);
-    return false;
+    leaves_gap_ = true;
+    gap_tables_ = align_up(reinterpret_cast<std::uintptr_t>(gap), huge_page) +
+                  somewhere(entropy != 0 ? entropy >> 32 << page_shift
+                                         : reinterpret_cast<std::uintptr_t>(near));
+    extra_ = reinterpret_cast<void*>(gap_tables_ + at.extra);
+    base = gap_tables_ + at.blocks +
+           (entropy != 0 ? somewhere((entropy & UINT32_MAX) << page_shift) : 0);
+    const auto* const classes = reinterpret_cast<page_class*>(gap_tables_) + (windows_.begin(0));
+    return open_here(space, 0, bit_words, index,
+                     tables_placed(base, windows_.pages[0] << page_shift, classes,
+                                   reinterpret_cast<void*>(gap_tables_ + at.marks)),
+                     0, at.tables[0]);
   }
+  /// Effects: the range has window `w` of the gap of `first`, whose class table tells of all before
+  /// `told` by now, and tells of the window from now on. Returns: false when memory was refused.
+  template <address_space Space>
+  [[nodiscard]] bool open_window(Space& space, const page_range& first, unsigned w,
+                                 std::size_t told, std::uint8_t index) noexcept {
+    windows_ = first.windows_;
+    gap_ = first.gap_;
+    gap_tables_ = first.gap_tables_;
+    base = first.tables.origin + (windows_.begin(w) << page_shift);
+    block_tables shared = first.tables;
+    shared.end = windows_.end(w) << page_shift;
+    const gap_layout at(windows_, first.bit_words_per_page_, 0);
+    return open_here(space, w, first.bit_words_per_page_, index, shared, told, at.tables[w]);
+  }
+  /// Returns: pages of window `w` of the gap; 0 if there is none.
+  [[nodiscard]] std::size_t window_pages(unsigned w) const noexcept { return windows_.pages[w]; }
+  /// Returns: where the `extra_bytes` of a range in a gap are, to be claimed there; else null.
+  [[nodiscard]] void* extra() const noexcept { return extra_; }
 
   /// Effects: reserves `page_count` pages and their tables, with so many words of bitmaps a page.
   /// Returns: false when that was refused.
@@ -131,7 +194,7 @@ class page_range {
                              std::uint8_t index) noexcept {
     const std::size_t class_bytes = 2 * class_table_bytes(page_count);
     const layout at(page_count, bit_words);
-    const std::size_t table_bytes = class_bytes + at.slack;  // of what is before it
+    const std::size_t table_bytes = class_bytes + at.end + marks_bytes(page_count * page_size);
     if (!reserve_addresses(space, page_count * page_size)) return false;
     auto* classes = static_cast<char*>(space.reserve_zeros(table_bytes));
     if (classes == nullptr) {
@@ -143,13 +206,16 @@ class page_range {
     base = align_up(reinterpret_cast<std::uintptr_t>(reserved_), page_size);
     pages = page_count;
     bit_words_per_page_ = bit_words;
+    table_reservation_ = classes;
     table_reservation = table_bytes;
     number = index;
     class_of.place(classes + class_table_bytes(page_count), ground::reserved);
     run_of.place(begin_of_tables, ground::reserved);
     bits.place(begin_of_tables + at.bits, ground::reserved);
     runs.place(begin_of_tables + at.runs, ground::reserved);
-    place_marks(begin_of_tables + at.marks, ground::reserved);
+    place_marks(
+        tables_placed(base, pages << page_shift, class_of.entries(), begin_of_tables + at.end),
+        ground::reserved);
     return true;
   }
 
@@ -167,13 +233,13 @@ class page_range {
       give_back(runs.entries(), runs.committed_bytes());
       give_back(slack.entries(), slack.committed_bytes());
       for (const auto& of_shift : marks) give_back(of_shift.entries(), of_shift.committed_bytes());
-      space.leave_gap(gap_);
+      give_back(table_reservation_, table_reservation);
+      if (leaves_gap_) space.leave_gap(gap_);
     } else {
       space.release(reserved_, reserved_addresses_);
       if (slack.entries() != nullptr) space.release(slack.entries(), slack_bytes(pages));
+      space.release(table_reservation_, table_reservation);
     }
-    space.release(reinterpret_cast<char*>(class_of.entries()) - class_table_bytes(pages),
-                  table_reservation);
     *this = page_range{};
   }
 
@@ -372,7 +438,7 @@ class page_range {
   std::size_t pages = 0;
   std::size_t top = 0;
   std::size_t commit_end = 0;
-  std::size_t table_reservation = 0;  ///< bytes reserved at class_of: in a gap for it alone
+  std::size_t table_reservation = 0;  ///< bytes: of all tables; in a gap of the class table alone
   std::uint8_t number = 0;
   grown_table<page_class> class_of;
   grown_table<std::uint32_t> run_of;
@@ -415,32 +481,84 @@ class page_range {
   [[nodiscard]] static constexpr std::size_t marks_to(unsigned shift, std::size_t end) noexcept {
     return (end << page_shift) >> shift;
   }
-  void place_marks(void* memory, ground from) noexcept {
-    tables = tables_placed(base, pages << page_shift, class_of.entries(), memory);
+  void place_marks(const block_tables& placed, ground from) noexcept {
+    tables = placed;
     for (unsigned shift = mark_shift_min; shift <= mark_shift_max; ++shift)
       marks_of(shift).place(tables.mark_at(reinterpret_cast<void*>(base), shift), from);
   }
 
-  /// Where the tables behind run_of and the addresses begin: offsets from run_of's begin.
+  /// Effects: as `open_window`, for any window, whose own tables begin so many bytes behind the
+  /// gap's.
+  template <address_space Space>
+  [[nodiscard]] bool open_here(Space& space, unsigned w, std::size_t bit_words, std::uint8_t index,
+                               const block_tables& placed, std::size_t told,
+                               std::size_t own_tables) noexcept {
+    pages = windows_.pages[w];
+    bit_words_per_page_ = bit_words;
+    number = index;
+    const layout at(pages, bit_words);
+    auto* const begin_of_tables = reinterpret_cast<char*>(gap_tables_ + own_tables);
+    run_of.place(begin_of_tables, ground::gap);
+    bits.place(begin_of_tables + at.bits, ground::gap);
+    runs.place(begin_of_tables + at.runs, ground::gap);
+    slack_gap_ = begin_of_tables + at.end;
+    place_marks(placed, ground::gap);
+    auto* const classes = reinterpret_cast<char*>(gap_tables_);
+    const std::size_t class_begin = class_table_bytes(told >> page_shift);
+    const std::size_t class_end = class_table_bytes(placed.end >> page_shift);
+    if (class_begin < class_end) {
+      if (!space.claim(classes + class_begin, class_end - class_begin)) {
+        release(space);
+        return false;
+      }
+      table_reservation_ = classes + class_begin;
+      table_reservation = class_end - class_begin;
+    }
+    class_of.place(classes + windows_.begin(w) * sizeof(page_class), ground::gap,
+                   class_table_bytes(pages));
+    // So that a gap which somebody has after all is found out now.
+    if (commit_to(space, commit_step_min)) return true;
+    release(space);
+    return false;
+  }
+
+  /// Where the tables behind run_of begin: offsets from run_of's begin.
   struct layout {
     constexpr layout(std::size_t page_count, std::size_t bit_words) noexcept
         : bits(align_up(page_count * sizeof(std::uint32_t), page_size)),
           runs(bits + align_up(page_count * bit_words * sizeof(std::uint64_t), page_size)),
-          marks(runs + align_up(runs_max(page_count) * sizeof(run), page_size)),
-          slack(marks + marks_bytes(page_count * page_size)),
-          blocks(align_up(slack + slack_bytes(page_count), huge_page)),
-          end(blocks + page_count * page_size) {}
+          end(runs + align_up(runs_max(page_count) * sizeof(run), page_size)) {}
 
-    std::size_t bits, runs, marks, slack, blocks, end;
+    std::size_t bits, runs, end;
+  };
+
+  /// What is in a gap: the class table, the marks, each window's own tables and its slack, what
+  /// others use, and the windows. Offsets from the class table's begin.
+  struct gap_layout {
+    constexpr gap_layout(const gap_windows& windows, std::size_t bit_words,
+                         std::size_t extra_bytes) noexcept
+        : marks(class_table_bytes(windows.end())) {
+      std::size_t at = marks + (windows.end() << page_shift >> mark_shift_min);
+      for (unsigned w = 0; w < gap_windows::count; ++w) {
+        tables[w] = at;
+        at += layout(windows.pages[w], bit_words).end + slack_bytes(windows.pages[w]);
+      }
+      extra = at;
+      blocks = align_up(extra + extra_bytes, huge_page);
+      end = blocks + ((windows.end() - windows.begin(0)) << page_shift);
+    }
+
+    std::size_t marks, tables[gap_windows::count] = {}, extra = 0, blocks = 0, end = 0;
   };
 
   /// A gap is longer than what is in it, and that begins somewhere in its first part: an address
-  /// does not follow from the gap's. The system's choice for the class table tells where. Where
-  /// the space has entropy, this does, and there is such a part before the blocks as well: then no
-  /// address of a block tells where the tables are.
+  /// does not follow from the gap's. The system's choice for a page tells where. Where the space
+  /// has entropy, this does, and there is such a part before the blocks as well: then no address of
+  /// a block tells where the tables are.
   static constexpr std::size_t gap_spare(std::size_t page_count) noexcept {
-    return 2 * huge_page + align_up(page_count * page_size / 2, huge_page);
+    return 2 * huge_page + align_up(std::min(page_count * page_size / 2, gap_spare_max), huge_page);
   }
+  static constexpr std::size_t gap_spare_max = std::size_t{sizeof(void*) == 8 ? 32 : 1} << 30;
 
   // Each run has at least one page, and one record more is on its way during a split.
   static constexpr std::size_t runs_max(std::size_t page_count) noexcept { return page_count + 1; }
@@ -484,7 +602,12 @@ class page_range {
     return true;
   }
 
-  void* gap_ = nullptr;       ///< null: reserved
+  void* gap_ = nullptr;  ///< null: reserved
+  bool leaves_gap_ = false;
+  std::uintptr_t gap_tables_ = 0;  ///< where the tables in the gap begin
+  void* extra_ = nullptr;
+  void* table_reservation_ = nullptr;
+  gap_windows windows_;
   void* reserved_ = nullptr;  ///< what the space reserved for the addresses, where there is no gap
   std::size_t reserved_addresses_ =
       0;                       ///< bytes of it: more than the pages where it is not aligned to them

@@ -2,13 +2,15 @@
 // needed.
 // Layer: pages.
 //
-// The first range is made for the machine: large enough that it is nearly always the only one. It
-// is what free's hit path looks into, and it lives as long as the heap. Large ranges are in gaps
-// (page_range.hpp), so their length costs nothing but four bytes of addresses a page for the class
-// table. Later ranges serve what does not fit it; one of them that becomes empty is given back, so
-// that where addresses are scarce they are there for the next block. Their records have a
-// reservation of their own: a heap with one range is 40 KiB smaller for that.
-// Thread-safety: none but for the first range, whose place never changes; the page heap locks.
+// The first gap is made for the machine: large enough that it is nearly always the only one. Free's
+// hit path looks into the ranges in its windows (page_range.hpp), and these live as long as the
+// heap. Its length costs nothing but the class table: four bytes of addresses for each page of the
+// first window, and more once a heap needs the others. Later ranges serve what does not fit it; one
+// of them that becomes empty is given back, so that where addresses are scarce they are there for
+// the next block. Records of all but the first range have a reservation of their own: a heap with
+// one range is 40 KiB smaller for that.
+// Thread-safety: none but for the first tables and the ranges that they tell of, whose places never
+// change; the page heap locks.
 #pragma once
 
 #include <algorithm>
@@ -48,18 +50,35 @@ class range_set {
   range_set& operator=(const range_set&) = delete;
 
   /// Effects: reserves the first range, once; each will have room for so many words of bitmaps a
-  /// page. Returns: false when the system refuses.
-  [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
+  /// page. The first gap has `extra_bytes` more. Returns: false when the system refuses.
+  [[nodiscard]] bool start(std::size_t bit_words_per_page, std::size_t extra_bytes = 0) noexcept {
     bit_words_per_page_ = bit_words_per_page;
+    extra_bytes_ = extra_bytes;
     return count() != 0 || add(1, ground::gap) != nullptr || add(1, ground::reserved) != nullptr;
   }
 
-  /// Returns: the first range's tables. Requires: it has started.
-  [[nodiscard]] const block_tables& first_tables() const noexcept { return first_.tables; }
-
-  [[nodiscard]] const page_range* first_if_holds(std::uintptr_t address) const noexcept {
-    return first_.page_of(address) < first_.pages ? &first_ : nullptr;
+  /// Returns: the tables of the first range and of all in the same gap. Only their end changes:
+  /// it grows. Requires: it has started.
+  [[nodiscard]] block_tables first_tables() const noexcept {
+    block_tables tables = first_.tables;
+    tables.end = told_.load(std::memory_order_acquire);
+    return tables;
   }
+  /// Returns: whether the first tables tell of every range. Any thread may ask about a block that
+  /// it has.
+  [[nodiscard]] bool first_tables_tell_all() const noexcept {
+    return others_.load(std::memory_order_relaxed) == 0;
+  }
+  /// Returns: the range that the first tables tell of and whose addresses hold `address`, or null.
+  [[nodiscard]] const page_range* first_if_holds(std::uintptr_t address) const noexcept {
+    return first_.page_of(address) < first_.pages ? &first_ : window_if_holds(address);
+  }
+  /// Returns: whether `range` stays until release_all.
+  [[nodiscard]] bool is_lasting(const page_range& range) const noexcept {
+    return range.number == 0 || range.tables.origin == first_.tables.origin;
+  }
+  /// Returns: where the first gap has its extra bytes, to be claimed there; null without a gap.
+  [[nodiscard]] void* extra() const noexcept { return first_.extra(); }
 
   /// Returns: the range that holds `address`, or null. O(ranges).
   [[nodiscard]] const page_range* find(std::uintptr_t address) const noexcept {
@@ -85,6 +104,8 @@ class range_set {
   /// Returns: a run of `pages` that were never used, of no kind yet; null when memory was refused.
   [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
     if (run* r = take_fresh_here(pages); r != nullptr) return r;
+    if (page_range* const added = add_window(pages); added != nullptr)
+      if (run* r = extend(*added, pages); r != nullptr) return r;
     // A gap may turn out to be somebody's, or too small; what is reserved is nobody else's.
     for (const ground from : {ground::gap, ground::reserved}) {
       page_range* const added = add(pages, from);
@@ -110,12 +131,17 @@ class range_set {
     for (std::uint32_t i = count(); i-- != 0;)
       if ((*this)[i].pages != 0) (*this)[i].release(space_);
     set_count(0);
+    for (auto& window : windows_) window.store(nullptr, std::memory_order_relaxed);
+    told_.store(0, std::memory_order_relaxed);
+    others_.store(0, std::memory_order_relaxed);
     drop_unused_records();
   }
 
-  /// Effects: gives a later range back. Requires: nothing of it is in use or listed anywhere.
+  /// Effects: gives a later range back. Requires: nothing of it is in use or listed anywhere; it is
+  /// not lasting.
   void release(page_range& range) noexcept {
     range.release(space_);
+    others_.fetch_sub(1, std::memory_order_relaxed);
     std::uint32_t count = this->count();
     while (count != 0 && (*this)[count - 1].pages == 0) --count;
     set_count(count);
@@ -139,14 +165,22 @@ class range_set {
 
  private:
   friend struct heap_layout;  // tells where the members are
+  /// As `first_if_holds`, of all windows but the first.
+  [[nodiscard]] ASHLAR_COLD const page_range* window_if_holds(
+      std::uintptr_t address) const noexcept {
+    for (const auto& window : windows_) {
+      const page_range* const range = window.load(std::memory_order_acquire);
+      if (range != nullptr && range->page_of(address) < range->pages) return range;
+    }
+    return nullptr;
+  }
   static constexpr std::uint32_t ranges_max = ranges_max_of<Space>;
   /// Returns: `n` GiB, but 1 GiB where a process has no more than 4.
   static constexpr std::size_t gib(std::size_t n) noexcept {
     return (sizeof(void*) == 8 ? n : 1) << 30;
   }
 
-  // In a gap: twice the machine, for blocks are scattered and need addresses side by side. The
-  // class table of the most takes 128 MiB of addresses, and as many before it.
+  // In a gap: twice the machine, for blocks are scattered and need addresses side by side.
   static constexpr std::size_t first_gap_min = gib(16);
   static constexpr std::size_t first_gap_max = gib(256);
   static constexpr std::size_t gap_min = std::size_t{64} << 20;
@@ -209,9 +243,10 @@ class range_set {
                             std::uint8_t number) noexcept {
     const bool first = number == 0;
     if (from == ground::gap) {
-      const std::size_t least = std::max(gap_min, needed) >> page_shift;
-      return range.open(space_, gap_bytes_wanted(first) >> page_shift, least, bit_words_per_page_,
-                        number);
+      const std::size_t wanted = gap_bytes_wanted(first);
+      const std::size_t least = std::max(std::min(gap_min, wanted), needed) >> page_shift;
+      return range.open(space_, wanted >> page_shift, least, bit_words_per_page_,
+                        first ? extra_bytes_ : 0, number);
     }
     std::size_t bytes =
         std::min(align_up(std::max(reserved_bytes_wanted(first), needed), least_bytes),
@@ -225,13 +260,44 @@ class range_set {
 
   /// Returns: a new range that holds `pages`, null when it cannot be had.
   [[nodiscard]] page_range* add(std::size_t pages, ground from) noexcept {
+    if (pages > most_bytes >> page_shift) return nullptr;
+    const std::size_t needed = align_up(pages << page_shift, least_bytes);
+    page_range* const range =
+        add_by([&](page_range& r, std::uint8_t number) { return obtain(r, from, needed, number); });
+    if (range == &first_)
+      told_.store(first_.tables.end, std::memory_order_release);
+    else if (range != nullptr)
+      others_.fetch_add(1, std::memory_order_relaxed);
+    return range;
+  }
+  /// Returns: the range of the next window of the first gap that holds `pages`; null when there is
+  /// none, or it cannot be had.
+  [[nodiscard]] page_range* add_window(std::size_t pages) noexcept {
+    for (unsigned w = 1; w < gap_windows::count; ++w) {
+      auto& window = windows_[w - 1];
+      if (window.load(std::memory_order_relaxed) != nullptr || first_.window_pages(w) < pages ||
+          pages == 0)
+        continue;
+      const std::size_t told = told_.load(std::memory_order_relaxed);
+      page_range* const range = add_by([&](page_range& r, std::uint8_t number) {
+        return r.open_window(space_, first_, w, told, number);
+      });
+      if (range == nullptr) return nullptr;
+      window.store(range, std::memory_order_release);
+      told_.store(std::max(told, range->tables.end), std::memory_order_release);
+      return range;
+    }
+    return nullptr;
+  }
+
+  /// Returns: a new range for which get(range, number) is true; null if it is not.
+  template <class Get>
+  [[nodiscard]] page_range* add_by(Get get) noexcept {
     std::uint32_t i = 0;
     while (i < count() && (*this)[i].pages != 0) ++i;
-    if (i == ranges_max || pages > most_bytes >> page_shift) return nullptr;
-    if (i != 0 && !have_later_records()) return nullptr;
+    if (i == ranges_max || (i != 0 && !have_later_records())) return nullptr;
     page_range& range = (*this)[i];
-    const std::size_t needed = align_up(pages << page_shift, least_bytes);
-    bool done = obtain(range, from, needed, static_cast<std::uint8_t>(i));
+    bool done = get(range, static_cast<std::uint8_t>(i));
     if (done && keep_slack_ && !range.keep_slack(space_)) {
       range.release(space_);
       done = false;
@@ -266,7 +332,13 @@ class range_set {
   std::atomic<std::uint32_t> count_{0};
   bool keep_slack_ = false;
   std::size_t bit_words_per_page_ = 0;
+  std::size_t extra_bytes_ = 0;
   page_range first_;
+  /// Of the first gap's windows but the first. And how many bytes behind the origin the class table
+  /// tells of.
+  std::atomic<page_range*> windows_[gap_windows::count == 1 ? 1 : gap_windows::count - 1] = {};
+  std::atomic<std::size_t> told_{0};
+  std::atomic<std::uint32_t> others_{0};  ///< ranges that the first tables do not tell of
   page_range* later_ = nullptr;  ///< ranges_max - 1 records while there is a later range, else null
 };
 

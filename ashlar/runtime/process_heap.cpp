@@ -167,10 +167,12 @@ detail::new_block plain_calls::take(std::size_t size, std::size_t alignment, boo
 
 void plain_calls::give(void* block, const char* call) noexcept {
   process_heap::cache* const own = own_cache_to_free();
-  if (own != nullptr)
+  if (own != nullptr) {
     the_heap.deallocate_slow(*own, block, call);
-  else
+    see_growth();
+  } else {
     the_heap.deallocate_uncached(block, call);
+  }
   the_background.note_free();
 }
 

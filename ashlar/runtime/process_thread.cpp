@@ -48,6 +48,12 @@ void let_made_forms_hit(HitState& state) noexcept {
     state.sizes_of_made_forms = detail::size_end;
   }
 }
+/// Effects: those operators that hit do so for all blocks that the cache's tables tell of.
+template <class HitState>
+void let_made_forms_see(HitState& state) noexcept {
+  if constexpr (is_drop_in)
+    if (state.end_of_made_forms != 0) state.end_of_made_forms = state.tops->tables.end;
+}
 /// Effects: nothing hits from now on. The gap of samples stays.
 template <class HitState>
 void let_nothing_hit(HitState& state) noexcept {
@@ -62,6 +68,8 @@ void enter_hit_paths(process_heap::cache& own) noexcept {
   own_hits.tops = &own.tops;
   let_made_forms_hit(own_hits);
 }
+
+void see_growth() noexcept { let_made_forms_see(own_hits); }
 
 namespace {
 /// While it lives, the calling thread works without its cache: a signal handler may have

@@ -110,6 +110,9 @@ void free_after_fork(void* block, const char* call) noexcept;
 /// Effects: from now on the thread's calls hit.
 void enter_hit_paths(process_heap::cache& own) noexcept;
 
+/// Effects: what of this thread's hit paths is a copy of its cache's tables is so again.
+void see_growth() noexcept;
+
 /// Effects: from now on every call of this thread misses.
 void leave_hit_paths() noexcept;
 

@@ -56,8 +56,8 @@ sizes sizes_of_cat(const char* preload) {
   return {figure("VmSize:"), figure("VmPeak:")};
 }
 
-// The class table is a byte for each page of twice the machine's memory, at most 64 MiB; the rest is little.
-constexpr std::size_t most_at_start = 80 * mebibyte;
+// A MiB is the class table's, one the library's, and one is for the first blocks.
+constexpr std::size_t most_at_start = 6 * mebibyte;
 
 PROGRAM(at_start) {
   if constexpr (face::drop_in) {
@@ -73,6 +73,14 @@ PROGRAM(at_start) {
     std::printf("this program: %zu KiB\n", support::address_space_bytes() / 1024);
     REQUIRE(support::address_space_bytes() < most_at_start + 32 * mebibyte);
   }
+}
+
+/// A shell limits itself once it runs, and goes on.
+PROGRAM(limit_of_a_shell) {
+  if constexpr (!face::drop_in)
+    support::skipped("it is about programs that know nothing of the heap");
+  REQUIRE(std::system("ulimit -v 20000; x=0123456789; i=0;"
+                      "while [ $i -lt 17 ]; do x=$x$x; i=$((i + 1)); done; ls / >/dev/null") == 0);
 }
 
 #ifndef ASHLAR_FACE_DROP_IN

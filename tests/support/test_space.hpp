@@ -65,10 +65,11 @@ class test_space {
   void set_refused_moves_unmap(bool unmap) { refused_moves_unmap_ = unmap; }
   /// Effects: reservations fail that would bring the live ones above `bytes`.
   void set_reserve_max(std::size_t bytes) { reserve_max_ = bytes; }
-  /// Effects: somebody else has the n bytes at p in a gap: claims of a part of them fail.
+  /// Effects: somebody else has the n bytes at p in a gap, too: claims of a part of them fail.
   void block_claims(const void* p, std::size_t n) {
-    blocked_from_ = reinterpret_cast<std::uintptr_t>(p);
-    blocked_to_ = blocked_from_ + n;
+    const auto from = reinterpret_cast<std::uintptr_t>(p);
+    const std::lock_guard guard(mutex_);
+    blocked_.emplace_back(from, from + n);
   }
   /// Effects: gaps are found of no more than `bytes`; 0: none is.
   void set_gap_max(std::size_t bytes) { gap_max_ = bytes; }
@@ -208,7 +209,8 @@ class test_space {
     const auto a = reinterpret_cast<std::uintptr_t>(p);
     EXPECT_TRUE(a % granule == 0 && bytes % granule == 0 && bytes != 0);
     if (refuse(space_call::claim) || beyond_max(bytes)) return false;
-    if (a < blocked_to_ && a + bytes > blocked_from_) return false;
+    for (const auto& [from, to] : blocked_)
+      if (a < to && a + bytes > from) return false;
     const std::lock_guard guard(mutex_);
     if (!in_gap(a) || !in_gap(a + bytes - 1) || is_live(a, bytes)) {
       ADD_FAILURE() << p << ", " << bytes << " bytes, is not free and in a gap";
@@ -360,9 +362,8 @@ class test_space {
   std::map<std::uintptr_t, std::size_t> live_;
   std::map<std::uintptr_t, gap> gaps_;
   std::atomic<std::size_t> gap_max_{SIZE_MAX};
-  std::atomic<std::uintptr_t> blocked_from_{0}, blocked_to_{0};
   std::size_t live_bytes_ = 0;
-  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_, not_renewed_;
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_, not_renewed_, blocked_;
 };
 
 static_assert(address_space<test_space>);
