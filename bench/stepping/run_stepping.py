@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What malloc and free do among threads, under each allocator: atomic operations, cache lines, futex calls, instructions.
 
-Runs call_steps (main.cpp, which tells the workloads) with each allocator preloaded. Everything is counted, nothing is timed, so a busy machine disturbs it little; threads interleave by
-chance, so two runs differ by some tenths. A run of all takes 20 minutes.
+Runs call_steps (main.cpp, which tells the workloads) with each allocator preloaded. Everything is counted, nothing is
+timed, so a busy machine disturbs it little; threads interleave by chance, so two runs differ by some tenths. A run of all
+takes 20 minutes.
 """
 import argparse
 import csv
