@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 steps=(format library asan-ubsan tsan)
-allowed_seconds=600  # on two processors: whoever changes a line waits for it
+allowed_seconds=480  # on two processors: whoever changes a line waits for it
 case ${1-} in
   --premerge)
     shift
