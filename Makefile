@@ -78,9 +78,9 @@ bench_programs = cmake --preset release && \
 
 MISUSE_ROUNDS ?= 1
 misuse_matrix = python3 tests/misuse/matrix.py malloc --programs build/library/tests/misuse
-misuse_programs = cmake --preset library && \
+misuse_programs = cmake --preset library -DASHLAR_TEST_SUITES=misuse && \
   cmake --build --preset library --target misuse_malloc_programs -j $(JOBS)
-misuse: ## record what ashlar does of each fault through malloc: tests/misuse/malloc_expected.csv, results/misuse-malloc.md
+misuse: ## record what ashlar does of each fault through malloc: tests/misuse/malloc_expected.csv, results/misuse-malloc.{md,csv}
 	@scripts/setup.sh build test
 	@$(misuse_programs)
 	@$(misuse_matrix) --libraries build/library/ashlar --accept --rounds $(MISUSE_ROUNDS)

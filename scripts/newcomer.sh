@@ -55,12 +55,12 @@ if [ -n "$is_fresh" ]; then
   step "a fresh Debian 12" debootstrap --variant=minbase --include=ca-certificates,git,make,python3 bookworm "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
+  inside=(chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8)
   # A network that inspects what is encrypted has a certificate of its own, and what this system trusts is trusted there.
   if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
     cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/"
-    chroot "$root" update-ca-certificates >"$log" 2>&1
+    step "its certificates" "${inside[@]}" update-ca-certificates
   fi
-  inside=(chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8)
 else
   echo "newcomer: without debootstrap and root, on this system and its packages"
 fi

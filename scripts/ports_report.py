@@ -23,7 +23,7 @@ LACKS = {
     "s390x": "one test of descriptors: qemu 7.2 turns the bytes of some that a thread has of its own",
     "i386": "a place of the hardened heap that nobody can predict: there are too few addresses",
     "glibc217": "static programs: zig has no static glibc",
-    "windows": "shared libraries, moving pages of large blocks, tests that need POSIX or start their own program anew",
+    "windows": "moving pages of large blocks, tests that need POSIX or start their own program anew",
     "macos-arm64": "**Nothing was run.** `mallinfo`, `mallopt`, moving pages of large blocks",
     "macos-x86_64": "**Nothing was run.** `mallinfo`, `mallopt`, moving pages of large blocks",
     "freebsd-x86_64": "**Nothing was run.** Control sockets, moving pages of large blocks, static programs",
@@ -32,13 +32,11 @@ LACKS = {
     "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
 }
-COMMON = """Each row is of the last run of its port. The `ashlar` command, its recorder and Python's tests are not built for any
-of these ([how far each system was tested](../ashlar/os/PORTING.md#how-far-each-system-was-tested)). Under qemu, tests
-are left out that start their own program anew or look for huge pages, and six that measure memory, reserve hundreds of
-GiB, or count mappings and rooms. With the page sizes of `port-aarch64`, qemu refuses nothing: the test reads the calls
-for memory. `port-glibc217` was run with this machine's glibc, and the versions of its symbols were read.
-`tests/golden/straight_path.txt` has the instructions of a hit. An address with another top byte is no block
-(`free_tagged` in `tests/misuse`), and programs run with 38 and 39 bits of addresses (`tests/page_sizes`)."""
+COMMON = """Each row is of the last run of its port. The `ashlar` command, its recorder and Python's tests are built for none of
+them ([how far each system was tested](../ashlar/os/PORTING.md#how-far-each-system-was-tested)). Under qemu, tests are
+left out that start their own program anew, look for huge pages, measure memory or reserve hundreds of GiB; with the page
+sizes of `port-aarch64` it refuses nothing, so the test reads the calls for memory. `port-glibc217` was run with this
+machine's glibc, and the versions of its symbols were read."""
 ARTEFACTS = ("libashlar.a", "libashlar.so", "libashlar-malloc.so", "libashlar-malloc-hardened.so", "ashlar-malloc.o")
 
 
@@ -68,8 +66,8 @@ def tests(folder: pathlib.Path) -> str:
     passed = sum(program.get("status") == "run" for program in suite.iter("testcase"))
     not_run = sum(program.get("status") == "disabled" for program in suite.iter("testcase"))
     if not_run != 0:  # as cmake/port.cmake says
-        return f"{not_run} programs compiled and linked, not run; {passed} that read the files passed"
-    return f"{passed} of {there[1]} programs passed{of_page_sizes(suite)}"
+        return f"{not_run} linked, not run; {passed} that read the files passed"
+    return f"{passed} of {there[1]}{of_page_sizes(suite)}"
 
 
 def of_page_sizes(suite: xml.Element) -> str:
@@ -77,7 +75,7 @@ def of_page_sizes(suite: xml.Element) -> str:
     runs = [int(found[1]) for program in suite.iter("testcase")
             if (found := re.match(r"pages_(\d+)_", program.get("name", "")))]
     sizes = [str(size >> 10) for size in sorted(set(runs))]
-    return f", {len(runs)} of them with pages of {', '.join(sizes[:-1])} and {sizes[-1]} KiB" if runs else ""
+    return f"; {len(runs)} with pages of {', '.join(sizes[:-1])} and {sizes[-1]} KiB" if runs else ""
 
 
 def has_artefact(folder: pathlib.Path, name: str) -> bool:
@@ -91,7 +89,7 @@ def row(port: dict[str, str]) -> str:
     what = port["title"]
     name = port["name"].removeprefix("port-")
     if not (folder / "build.ninja").is_file():  # it was not configured
-        return f"| {what} | | | | not run | |"
+        return f"| {what} | | | not run | |"
     compiler = {"GNU": "gcc", "Clang": "clang (zig's)"}[setting(folder, "CMakeFiles/*/CMakeCXXCompiler.cmake",
                                                                "CMAKE_CXX_COMPILER_ID")]
     version = setting(folder, "CMakeFiles/*/CMakeCXXCompiler.cmake", "CMAKE_CXX_COMPILER_VERSION")
@@ -106,11 +104,10 @@ def row(port: dict[str, str]) -> str:
         by = ""
     elif "not run" in done:
         by = "nothing"
-    missing = [a for a in ARTEFACTS if not has_artefact(folder / "ashlar", a)]
-    built = "all but " + ", ".join(missing) if missing else "all"
-    if (folder / "libashlar-malloc.a").is_file():
-        built = "`libashlar-malloc.a`, headers"
-    return f"| {what} | {compiler} {version} | {built} | {by} | {done} | {LACKS.get(name, '')} |"
+    lacks = [LACKS[name]] if name in LACKS else []
+    if not (folder / "libashlar-malloc.a").is_file():  # WebAssembly's only one
+        lacks += [f"`{a}`" for a in ARTEFACTS if not has_artefact(folder / "ashlar", a)]
+    return f"| {what} | {compiler} {version} | {by} | {done} | {', '.join(lacks)} |"
 
 
 def main() -> None:
@@ -124,9 +121,8 @@ def main() -> None:
         if port["name"] in wanted:
             rows[port["name"]] = row(port)
     lines = ["# Systems and processors", "",
-             "`make test-ports` builds and tests these, and writes this page. `built` is of five files: "
-             + ", ".join(f"`{a}`" for a in ARTEFACTS) + ".", "",
-             "| port | target | compiler | built | run by | tests | what is not there |", "|---|---|---|---|---|---|---|"]
+             "`make test-ports` builds and tests these, and writes this page. Test programs are those that passed.", "",
+             "| port | target | compiler | run by | test programs | what is not there |", "|---|---|---|---|---|---|"]
     lines += [f"| `{port['name']}` {rows[port['name']]}" for port in ports]
     lines += ["", COMMON]
     PAGE.write_text("\n".join(lines) + "\n")

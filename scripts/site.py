@@ -55,6 +55,7 @@ CSS = """.md-typeset table:not([class]) { font-size: .64rem; }
   background-attachment: local, local, scroll, scroll;
   background-repeat: no-repeat;
 }
+@media (max-width: 45em) { .md-clipboard { display: none; } }  /* it would cover the end of a command */
 [data-md-color-scheme="slate"] .md-typeset img:not([src$=".svg"]) { background: #fff; border-radius: .2rem; }
 """
 

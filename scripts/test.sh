@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 steps=(format library asan-ubsan tsan)
-allowed_seconds=600  # on two processors: whoever changes a line waits for it
+allowed_seconds=480  # on two processors: whoever changes a line waits for it
 case ${1-} in
   --premerge)
     shift
@@ -118,7 +118,9 @@ for i in "${!steps[@]}"; do
       finish_build "$step"
       built=$((SECONDS - started))
       start_next
-      ctest --test-dir "$(folder "$step")" -j "$jobs" --output-on-failure --no-tests=error --output-log "$logs/tests" \
+      at_once=$jobs
+      [ -n "$builder" ] || at_once=$((jobs + 1))  # no build beside them takes what waiting tests leave
+      ctest --test-dir "$(folder "$step")" -j "$at_once" --output-on-failure --no-tests=error --output-log "$logs/tests" \
         --output-junit "$PWD/$(folder "$step")/tests.xml"
       while read -r name; do
         skipped+=("$step, $name: $(first_words "$step" "$name")")

@@ -129,7 +129,7 @@ VERDICTS = ("ahead", "level", "undecided", "behind")
 UNNAMED = ("rss-final", "faults", "faults-programs", "calls")  # their losses are only counted in a summary
 
 
-NAMED_FROM = {"ratio": 1.1, "rss": 1.2}  # smaller losses of these are only counted there
+NAMED_FROM = {"time": 1.15, "latency": 1.2, "ratio": 1.2, "rss": 1.35}  # smaller losses of these are only counted there
 
 
 def losses(titled, counted_only=(), named_from=None):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What malloc and free do among threads, under each allocator: atomic operations, cache lines, futex calls, instructions.
 
-Runs call_steps (main.cpp, which tells the workloads) with each allocator preloaded, and writes the table of
-results/scaling.md. Everything is counted, nothing is timed, so a busy machine disturbs it little; threads interleave by
-chance, so two runs differ by some tenths. A run of all takes 20 minutes.
+Runs call_steps (main.cpp, which tells the workloads) with each allocator preloaded. Everything is counted, nothing is
+timed, so a busy machine disturbs it little; threads interleave by chance, so two runs differ by some tenths. A run of all
+takes 20 minutes.
 """
 import argparse
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ashlar_bench import allocators  # noqa: E402
 from ashlar_bench.allocators import OURS, ROOT, UserError  # noqa: E402
-import page_part  # noqa: E402, in the folder that ashlar_bench has added
 
 WORKLOADS = ("apart", "swap", "handoff")
 SECONDS = 300
@@ -36,15 +36,14 @@ def measure(program, library, workload, threads, pairs):
 
 
 def table(rows, threads):
-    """Returns: the lines of a table: a pair's instructions with the first number of threads, and for 1,000 pairs with each
+    """Returns: a table, its head first: a pair's instructions with the first number of threads, and for 1,000 pairs with each
     other one atomic operations / cache lines that move."""
-    lines = [f"| workload | allocator | instructions, {threads[0]} | " + " | ".join(f"{t} threads" for t in threads[1:]) + " |",
-             "|---|---|" + "---:|" * len(threads)]
+    lines = [["workload", "allocator", f"instructions, {threads[0]}", *(f"{t} threads" for t in threads[1:])]]
     for (workload, name), (first, *others) in rows.items():
         texts = ["-" if first is None else f"{first['instructions'] / first['pairs']:.0f}"]
         texts += ["-" if c is None else "/".join(f"{c[key] * 1000 / c['pairs']:.0f}" for key in ("locked", "moved_lines"))
                   for c in others]
-        lines.append(f"| {workload} | {name} | " + " | ".join(texts) + " |")
+        lines.append([workload, name, *texts])
     return lines
 
 
@@ -55,7 +54,7 @@ def main():
     parser.add_argument("--threads", default="1,8,32", help="comma-separated, at most 64 (1,8,32)")
     parser.add_argument("--only", help="comma-separated names of allocators; all that are found when absent")
     parser.add_argument("--lib", action="append", default=[], metavar="NAME=FILE", help="a further library to preload")
-    parser.add_argument("--document", type=Path, help="rewrite its generated part")
+    parser.add_argument("--csv", type=Path, help="write the table there")
     options = parser.parse_args()
     if not Path(options.program).exists():
         sys.exit(f"run_stepping: no {options.program}: cmake --build --preset release --target call_steps "
@@ -70,10 +69,10 @@ def main():
         for each in found:
             rows[workload, each.name] = [measure(options.program, each.library, workload, t, max(options.pairs, 50 * t))
                                     for t in threads]
-            print("\n".join(table({(workload, each.name): rows[workload, each.name]}, threads)[2:]), flush=True)
-    if options.document:
-        text = options.document.read_text(encoding="utf-8")
-        options.document.write_text(page_part.rewritten(text, {"stepping": "\n".join(table(rows, threads))}), encoding="utf-8")
+            print(*table({(workload, each.name): rows[workload, each.name]}, threads)[1], sep=" | ", flush=True)
+    if options.csv:
+        with options.csv.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(table(rows, threads))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The tables of results/bare-metal.md: instructions as images count them, flash and RAM as linked.
+"""The tables of results/bare-metal.md, and the instructions in bare-metal.csv beside it: as images count them, flash and RAM
+as linked.
 
 Runs the images that count, and reads the sections of those that were linked for their sizes. Compares the tables with
 the document's, or writes them there. What a kind of pool takes is looked at first: .bss is its pool to the byte, and a
@@ -8,6 +9,8 @@ pool without checks has at most 96 bytes of flash and 8 of RAM beside its blocks
 usage: report.py QEMU BUILD_FOLDER DOCUMENT [--update]
 """
 import argparse
+import csv
+import io
 import pathlib
 import subprocess
 import sys
@@ -43,14 +46,15 @@ def span(least, mean, most):
 
 
 def instructions(qemu, build):
-    lines = ["| 10,000 random calls and the worst states | allocate | the first time, at most | when empty | free |",
-             "|---|---:|---:|---:|---:|"]
+    rows = [["10,000 random calls and the worst states", "allocate", "the first time, at most", "when empty", "free"]]
     for image in COUNTING:
         for name, *figures in rows_of(qemu, str(build / f"{image}.elf")):
             first, again, refused, freed = (figures[i:i + 3] for i in range(0, 12, 3))
-            lines.append(f"| {name} | {span(*again)} | {first[2] if first[2] != '0' else ''} | "
-                         f"{span(*refused) if refused[2] != '0' else ''} | {span(*freed)} |")
-    return "\n".join(lines)
+            rows.append([name, span(*again), first[2] if first[2] != "0" else "",
+                         span(*refused) if refused[2] != "0" else "", span(*freed)])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def preemption(qemu, build):
@@ -116,17 +120,19 @@ def main():
     parser.add_argument("document", type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
-    text = old = arguments.document.read_text()
-    for name, table in (("instructions", instructions), ("preemption", preemption), ("sizes", sizes),
-                        ("recording", recording), ("recording_sizes", recording_sizes)):
-        text = page_part.replaced(text, name, table(arguments.qemu, arguments.build))
-    if arguments.update:
-        arguments.document.write_text(text)
-    elif text != old:
-        for line in set(text.splitlines()) - set(old.splitlines()):
-            print(f"now: {line}", file=sys.stderr)
-        raise SystemExit(f"report: the tables of {arguments.document} are not what the images say; "
-                         "remedy: cmake --build build/release --target update_bare_metal_document")
+    page = arguments.document.read_text()
+    for name, table in (("preemption", preemption), ("sizes", sizes), ("recording", recording),
+                        ("recording_sizes", recording_sizes)):
+        page = page_part.replaced(page, name, table(arguments.qemu, arguments.build))
+    for file, text in ((arguments.document, page),
+                       (arguments.document.with_suffix(".csv"), instructions(arguments.qemu, arguments.build))):
+        if arguments.update:
+            file.write_text(text)
+        elif text != file.read_text():
+            for line in set(text.splitlines()) - set(file.read_text().splitlines()):
+                print(f"now: {line}", file=sys.stderr)
+            raise SystemExit(f"report: {file} is not what the images say; "
+                             "remedy: cmake --build build/release --target update_bare_metal_document")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@
   matrix.py malloc --programs DIR --accept-peers             records the cells of the peers, and renews the page
 
 What there is to run is in corpus.json and malloc.json: a further level, edition or peer is one line there, and an --accept.
-The page is results/misuse-malloc.md (page.py), the records are *_expected.csv (record.py). DIR are the folders of the
-programs (targets misuse_corpus, misuse_malloc_programs) and of the drop-in library. An allocator that chooses at random
-needs --rounds N: each cell is run N times, and the record has every outcome that was seen. A check passes with any of them.
+The page is results/misuse-malloc.md, with its cells in a .csv (page.py); the records are *_expected.csv (record.py).
+DIR are the folders of the programs (targets misuse_corpus, misuse_malloc_programs) and of the drop-in library. An
+allocator that chooses at random needs --rounds N: each cell is run N times, and the record has every outcome that was
+seen. A check passes with any of them.
 """
 from __future__ import annotations
 

@@ -215,11 +215,12 @@ class Records(unittest.TestCase):
         lost = next(key for key, cell in observed.items() if cell == {"at once"})
         self.assertEqual(status({**observed, lost: {"silent"}}), 1)
         self.assertEqual(status({key: cell for key, cell in observed.items() if key != lost}), 1)
-        with tempfile.NamedTemporaryFile("w", suffix=".md") as copy:
-            copy.write(page.PAGE.read_text().replace("**damage**", "at once", 2))
-            copy.flush()
-            with unittest.mock.patch.object(page, "PAGE", pathlib.Path(copy.name)):
-                self.assertEqual(status(observed), 1)
+        for name, old, new in (("PAGE", "caught of", "caught in"), ("CELLS", "damage", "at once")):
+            with tempfile.NamedTemporaryFile("w") as copy:
+                copy.write(getattr(page, name).read_text().replace(old, new, 2))
+                copy.flush()
+                with unittest.mock.patch.object(page, name, pathlib.Path(copy.name)):
+                    self.assertEqual(status(observed), 1)
 
     def test_what_is_written_is_what_is_read(self):
         outcomes = {**RECORDED, ("glibc", Fault("double_free", 16, "O2")): {"later", "silent"}}
@@ -239,7 +240,7 @@ class Records(unittest.TestCase):
         outcomes = {("x", Fault("a", s, level)): {o} for s, o in sizes.items() for level in TABLE["levels"]}
         outcomes["x", Fault("a", 16, "O2")] = {"silent", "at once"}
         self.assertEqual(page.cell(TABLE, outcomes, "x", {"faults": ["a"]}),
-                         "**damage**; 16: silent; 256K–4M: at once")
+                         "damage; 16: silent; 256K–4M: at once")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
-"""The tables of results/misuse-malloc.md, made of the record. A peer that has none there keeps what the page says of it."""
+"""results/misuse-malloc.csv, a cell for each fault and allocator, and the tables of results/misuse-malloc.md, made of the
+record. A peer that has none there keeps what these two say of it."""
 from __future__ import annotations
 
+import csv
+import io
 import pathlib
 import sys
 
@@ -12,7 +15,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import page_part  # noqa: E402
 
 PAGE = ROOT / "results/misuse-malloc.md"
-EMPHASIS = {"hung": "**hung**", "damage": "**damage**", "died": "**died**", "late": "*late*"}
+CELLS = ROOT / "results/misuse-malloc.csv"
 
 
 def size_word(size: int) -> str:
@@ -43,20 +46,22 @@ def cell(table: dict, outcomes: Outcomes, allocator: str, row: dict) -> str:
     better = {}
     for outcome in worst_first(set(by_size.values()) - {worst}):
         better[outcome] = bands(table["sizes"], [s for s, o in by_size.items() if o == outcome])
-    text = EMPHASIS.get(worst, worst)
-    return text + "".join(f"; {where}: {EMPHASIS.get(o, o)}" for o, where in better.items())
+    return worst + "".join(f"; {where}: {outcome}" for outcome, where in better.items())
 
 
-def table_lines(table: dict, outcomes: Outcomes, allocators: list[str], page: list[list[str]]) -> list[str]:
-    """`page`: the cells of the table as it is now, in which a peer that has no record keeps its own."""
+def cells_text(table: dict, outcomes: Outcomes, allocators: list[str], now: str) -> str:
+    """`now`: the cells as they are, of which a peer that has no record keeps its own."""
     measured = {allocator for allocator, _ in outcomes}
-    told = {(row[0], allocator): text for row in page for allocator, text in zip(page[0], row)}
-    lines = ["|fault|" + "|".join(allocators) + "|", "|---|" + "---|" * len(allocators)]
+    old = list(csv.reader(io.StringIO(now)))
+    told = {(row[0], allocator): text for row in old for allocator, text in zip(old[0], row)}
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["fault", *allocators])
     for row in table["rows"]:
-        cells = (cell(table, outcomes, a, row) if a in measured else told.get((row["title"], a), "not measured")
-                 for a in allocators)
-        lines.append("|" + "|".join([row["title"], *cells]) + "|")
-    return lines
+        writer.writerow([row["title"], *(
+            cell(table, outcomes, a, row) if a in measured else told.get((row["title"], a), "not measured")
+            for a in allocators)])
+    return file.getvalue()
 
 
 CAUGHT = {"late", "died", "later", "stopped", "at once", "harmless"}  # or without effect
@@ -75,7 +80,7 @@ def caught_lines(table: dict, outcomes: Outcomes, allocators: list[str], page: l
 
 def words_lines() -> list[str]:
     return ["|word|meaning|", "|---|---|",
-            *(f"|{EMPHASIS.get(o, o)}|{meaning}|" for o, meaning in OUTCOMES.items() if o not in ("broken", "n/a"))]
+            *(f"|{o}|{meaning}|" for o, meaning in OUTCOMES.items() if o not in ("broken", "n/a"))]
 
 
 def versions_lines(peers: list[str], versions: dict[str, str], page: list[list[str]]) -> list[str]:
@@ -83,25 +88,23 @@ def versions_lines(peers: list[str], versions: dict[str, str], page: list[list[s
     return ["|allocator|version|", "|---|---|", *(f"|{name}|{known.get(name, '')}|" for name in peers)]
 
 
-def from_record(text: str, table: dict, expected: pathlib.Path) -> str:
-    """The page with the tables that the record gives."""
+def from_record(table: dict, expected: pathlib.Path) -> dict[pathlib.Path, str]:
+    """The page and the cells that the record gives."""
     outcomes, versions = record.read(expected, record.PEERS)
     ours, peers = ([a["name"] for a in table[kind] if a.get("in_page", True)] for kind in ("ours", "peers"))
-    text = page_part.replaced(text, "malloc words", "\n".join(words_lines()))
+    text = page_part.replaced(PAGE.read_text(), "malloc words", "\n".join(words_lines()))
     every = [a["name"] for kind in ("ours", "peers") for a in table[kind]]
-    for name, lines in (
-            ("malloc", lambda now: table_lines(table, outcomes, ours + peers, now)),
-            ("malloc caught", lambda now: caught_lines(table, outcomes, every, now)),
-            ("malloc versions", lambda now: versions_lines(peers, versions, now))):
+    for name, lines in (("malloc caught", lambda now: caught_lines(table, outcomes, every, now)),
+                        ("malloc versions", lambda now: versions_lines(peers, versions, now))):
         now = [line.strip("|").split("|") for line in page_part.parts(text)[name].splitlines()]
         text = page_part.replaced(text, name, "\n".join(lines(now)))
-    return text
+    return {PAGE: text, CELLS: cells_text(table, outcomes, ours + peers, CELLS.read_text())}
 
 
 def is_of(table: dict, expected: pathlib.Path) -> bool:
-    text = PAGE.read_text()
-    return text == from_record(text, table, expected)
+    return all(file.read_text() == text for file, text in from_record(table, expected).items())
 
 
 def renew(table: dict, expected: pathlib.Path) -> None:
-    PAGE.write_text(from_record(PAGE.read_text(), table, expected))
+    for file, text in from_record(table, expected).items():
+        file.write_text(text)

@@ -1,7 +1,7 @@
 """Runs one program on the system's allocator, and on each edition of ashlar or under commands that change nothing of what it
 does: status and output must be the same.
 
-usage: outside.py SOURCE LIBRARY|ASHLAR PROGRAM [NAME]
+usage: outside.py [--default|--others] SOURCE LIBRARY|ASHLAR PROGRAM [NAME]      the default edition alone, or all but that
 
 NAME is one of the programs of SOURCE. Its comment, `// NAME: ...`, may have these lines, or the first one where SOURCE is one
 program:
@@ -52,16 +52,19 @@ def run(command, extra):
         return (done.returncode, done.stdout.decode(errors="replace")), done.stderr
 
 
-def ways(other, limited):
+def ways(which, other, limited):
     """Returns: name -> (words before the program, environment)."""
     if os.path.basename(other) == "ashlar":
         return {" ".join(words): ([other, *words, "--"], {}) for words in COMMANDS + ([] if limited else OF_EDITIONS)}
-    return {name: ([], {**EDITIONS[name], "LD_PRELOAD": other}) for name in limited or EDITIONS}
+    return {name: ([], {**EDITIONS[name], "LD_PRELOAD": other}) for name in limited or EDITIONS
+            if not which or (name == "default") == (which == "--default")}
 
 
-def main(source_file, other, *program):
+def main(*words):
+    which = words[0] if words[0].startswith("--") else ""
+    source_file, other, *program = words[1:] if which else words
     comment = comment_of(source_file, *program[1:])
-    all_ways = ways(other, directive(comment, "Editions"))
+    all_ways = ways(which, other, directive(comment, "Editions"))
     repeat = int((directive(comment, "Repeat") or ["1"])[0])
     expected, said = run(program, {})
     if expected[0] == 77:

@@ -160,7 +160,7 @@ class Record(Recordings):
         self.assertIn("kept", self.files())
 
     def test_what_a_forked_process_inherited_is_told_by_each_command_and_in_no_figure(self):
-        """docs/trace-format.md, "Forked processes": what the commands make of a block from before the fork."""
+        """docs/trace-format.md, "Order": what the commands make of a block from before the fork."""
         self.ashlar(f"record -o my.atrace -- {CALLS} forks")
         child = next(name for name in self.files() if name != "my.atrace")
         before, not_in_pools = "1 deaths of blocks from before the recording", "1 blocks died that were born before the recording"
