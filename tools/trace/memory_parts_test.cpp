@@ -136,10 +136,11 @@ TEST(MemoryMap, SaysOfEachMappingWhatItIsWhereverTheTextIsCut) {
       {memory_kind::data, "some program", 12 + 4096},
       {memory_kind::heap, "", 600},
       {memory_kind::anonymous, "", 100},
-      {memory_kind::stack, "", 24 + 16},
+      {memory_kind::stack, "", 24},
       {memory_kind::anonymous, "V8", 512 + 256},
       {memory_kind::shared, "memfd:frames (deleted)", 64},
       {memory_kind::recorder, "", 40 + 60},
+      {memory_kind::stack, "", 16},
   };
   const std::string text = program();
   for (const std::size_t each : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, text.size()}) {
@@ -526,6 +527,20 @@ TEST(ResidentMemory, WhatIsCalledHeapIsMallocsThoughNoBlockIsKnown) {
                {{20, 3 * mib, 0, {{memory_kind::heap, 0x1000, 0x1000 + 4 * mib, 3 * mib}}}});
   EXPECT_EQ(found.malloc, 3 * mib);
   EXPECT_TRUE(found.parts.empty());
+}
+
+// An allocator's memory may lie behind a page without access, as a thread's stack does.
+TEST(ResidentMemory, WhatHasBlocksIsNoStack) {
+  const auto stack_at = [](std::uint64_t begin) {
+    return mapped_memory{memory_kind::stack, begin, begin + 8 * mib, 2 * mib};
+  };
+  const resident_memory found = found_in({birth(1, 1, at, mib)},
+                                         {{5, 4 * mib, 0, {stack_at(at), stack_at(2 * at)}}});
+  EXPECT_EQ(found.malloc, mib);
+  ASSERT_EQ(found.parts.size(), 2u);
+  EXPECT_EQ(found.parts[0].kind, memory_kind::stack);
+  EXPECT_EQ(found.parts[0].bytes, 2 * mib);
+  EXPECT_EQ(found.parts[1].kind, memory_kind::anonymous);
 }
 
 // What is mapped by stack 3 was twice as much before, and stack 4 took its middle.

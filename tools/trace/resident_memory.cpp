@@ -14,7 +14,7 @@ constexpr std::uint64_t most_stretches = 1u << 17;  // of a mapping
 constexpr std::size_t most_places = 1024;
 
 bool may_have_blocks(memory_kind kind) {
-  return kind == memory_kind::heap || kind == memory_kind::anonymous;
+  return kind == memory_kind::heap || kind == memory_kind::anonymous || kind == memory_kind::stack;
 }
 
 }  // namespace
@@ -127,6 +127,10 @@ resident_memory resident_counter::finish() {
   // What is not malloc's of a mapping, by the stacks that mapped parts of it. Where not all of
   // these parts is in memory, each has its share.
   const auto divide = [&](const mapped_memory& of, std::uint64_t bytes) {
+    // What has blocks is no thread's stack, though it lies behind pages without access.
+    const memory_kind kind = of.kind == memory_kind::stack && bytes != of.resident
+                                 ? memory_kind::anonymous
+                                 : of.kind;
     std::uint64_t mapped = 0;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> shares;
     auto at = own.upper_bound(of.begin);
@@ -144,10 +148,10 @@ resident_memory resident_counter::finish() {
       // A trace may say figures that no process has.
       const double most = std::min(share * static_cast<double>(bytes) + 0.5, 0x1p63);
       const std::uint64_t part = std::min({rest, size, static_cast<std::uint64_t>(most)});
-      parts[{of.kind, of.name, stack}] += part;
+      parts[{kind, of.name, stack}] += part;
       rest -= part;
     }
-    parts[{of.kind, of.name, 0}] += rest;
+    parts[{kind, of.name, 0}] += rest;
   };
   for (const mapped_memory& each : look_->mappings) {
     const auto at = std::ranges::find(places_, &each, &place::of);
