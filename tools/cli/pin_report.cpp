@@ -198,10 +198,14 @@ nlohmann::json pins_json(const findings::pin_finder& pins, const trace_times& ti
   moment["is_end"] = at.is_end;
   moment["number"] = at.stretch;
   return {{"placed_by", pins.where() == findings::placed_by::ashlar ? "ashlar" : "recorded"},
-          {"page_bytes", page_bytes},      {"moment", std::move(moment)},
-          {"lines", std::move(lines)},     {"tree", tree_json(at, stacks, names_of)},
-          {"pages", picture.pages()},      {"pages_a_cell", picture.pages_a_cell()},
-          {"holders", std::move(colours)}, {"moments", std::move(moments)}};
+          {"page_bytes", page_bytes},
+          {"moment", std::move(moment)},
+          {"lines", std::move(lines)},
+          {"tree", tree_json(at, stacks, names_of)},
+          {"pages", picture.pages()},
+          {"pages_a_cell", picture.pages_a_cell()},
+          {"holders", std::move(colours)},
+          {"moments", std::move(moments)}};
 }
 
 }  // namespace ashlar::cli

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <random>
-
 #include <tests/support/test_headers.hpp>
 
 #include "tools/findings/finder.hpp"

@@ -152,6 +152,7 @@ class memory_map {
     };
     const std::string_view file = behind(name, name.rfind('/') + 1);
     if (starts("[heap]")) return found(memory_kind::heap, {});
+    if (starts("[stack]")) return found(memory_kind::stack, "the main thread");
     if (starts("[stack") || starts("[anon:stack")) return found(memory_kind::stack, {});
     if (starts(anonymous)) {
       const std::string_view rest = behind(name, std::min(name.find(':'), name.size() - 1) + 1);

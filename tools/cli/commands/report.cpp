@@ -39,6 +39,7 @@
 #include "tools/report/trace_data.hpp"
 #include "tools/sites/growth.hpp"
 #include "tools/trace/call_names.hpp"
+#include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
 
 namespace ashlar::cli {
@@ -80,6 +81,15 @@ Examples:
 
 Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.)";
 
+findings::rounding rounding_for(const trace::trace_reader& reader, const report_options& options) {
+  const findings::rounding recorded =
+      findings::rounding_of(reader.header().get(trace::header_name::options));
+  if (options.on_ashlar) return findings::rounding::ashlar;
+  return recorded == findings::rounding::glibc && !trace::is_served_by_glibc(reader)
+             ? findings::rounding::unknown
+             : recorded;
+}
+
 // What to change, found while another reader of the trace passes its steps on.
 class finding_pass {
  public:
@@ -90,10 +100,7 @@ class finding_pass {
         stacks_(reader.stacks()),
         names_of_(names_of),
         times_of_trace_{reader.times().first, reader.ticks_per_second()},
-        finder_(stacks_, names_of_,
-                options.on_ashlar
-                    ? findings::rounding::ashlar
-                    : findings::rounding_of(reader.header().get(trace::header_name::options))),
+        finder_(stacks_, names_of_, rounding_for(reader, options)),
         pins_(stacks_, names_of_, finder_.sites(), findings::run_course(reader),
               options.on_ashlar ? findings::placed_by::ashlar : findings::placed_by::recorded) {}
   void count(const trace::step& s) {
