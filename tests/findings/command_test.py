@@ -4,6 +4,7 @@
 Given: command; programs, the folder of the planted and the clean ones, whose sources are beside this file.
 """
 import ctypes
+import json
 import os
 import shlex
 import sys
@@ -52,6 +53,24 @@ class Findings(CommandInFolder):
         self.has(pins, " at planted.c:", ": Let these blocks lie together, in a pool")
         self.in_order(self.reported(), "1. Few blocks", "\n  events  ")
         self.assertLessEqual(max(len(line.encode()) for line in screen.splitlines()), 100, screen)
+
+    def test_what_ashlar_would_pin_is_what_it_pins(self):
+        """Blocks that are placed again, beside a recording of the same program on ashlar itself."""
+        def pins(options):
+            found = json.loads(self.reported(f"--text --json {options}"))
+            return [(f["site"]["source"], f["bytes_saved_after_peak"]) for f in found["findings"]["findings"]
+                    if f["kind"] == "pins"]
+        for name in "pins_same_class", "pins_log_notes":
+            self.record(name, "planted_c")
+            as_recorded, placed = pins(""), pins("--on-ashlar")
+            self.ashlar(f"record --on ashlar -o run.atrace -- {GIVEN['programs']}/planted_c {name}")
+            self.assertEqual(placed, pins(""))
+            self.assertEqual(pins("--on-ashlar"), placed)
+            self.assertEqual(len(as_recorded), 1)
+            self.assertEqual(len(placed), 1 if name == "pins_same_class" else 0)
+        self.record("pins_same_class", "planted_c")
+        self.has(self.reported("--text --on-ashlar"), "pinned if ashlar's heap placed each block, at ")
+        self.assertNotIn("With each block by its size class", self.reported("--text --on-ashlar"))
 
     def test_a_leak_is_first_and_a_launcher_hides_nothing(self):
         line = shlex.quote(GIVEN["programs"] + "/planted_c") + " leak_requests"

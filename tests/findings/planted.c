@@ -98,6 +98,33 @@ PROGRAM(pins_log_notes) {
   printf("%ld\n", sum);
 }
 
+// pins_same_class: Rows come and go, and notes of their size class stay: slabs do not part them.
+/* allocator: ashlar */
+static char* keep_note(int i) {
+  char* const made = got(malloc(60)); /* planted: pins */
+  snprintf(made, 60, "note %d", i);
+  return made;
+}
+
+PROGRAM(pins_same_class) {
+  enum { count = 60000 };
+  static char* row_of[count];
+  static char* note_of[count];
+  for (int i = 0; i < count; ++i) {
+    row_of[i] = got(malloc(50 + (size_t)i % 14));
+    row_of[i][0] = 'a';
+    if (i % 60 == 0) note_of[i] = keep_note(i);
+  }
+  long sum = 0;
+  for (int i = 0; i < count; ++i) {
+    sum += row_of[i][0];
+    free(row_of[i]);
+  }
+  for (int round = 0; round < 300; ++round)
+    for (int i = 0; i < count; i += 60) sum += note_of[i][0];
+  printf("%ld\n", sum);
+}
+
 // pins_sessions: A session is three blocks. Only if all three lie elsewhere are the pages of the requests free.
 struct session {
   int number;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -47,6 +49,33 @@ std::string render_row(const report::memory_row& row, std::uint64_t peak) {
   return text;
 }
 
+std::string name_of_data(const trace::resident_part& of, trace::call_names& names) {
+  const trace::static_variable found = names.largest_variable(of.name);
+  if (found.bytes < of.bytes / 8) return of.name;
+  const std::string source = found.place.file.substr(found.place.file.rfind('/') + 1);
+  const std::string at = source.empty() ? "" : fmt::format(" at {}:{}", source, found.place.line);
+  return fmt::format("{}{} ({}) in {}", found.name, at, format_bytes(found.bytes), of.name);
+}
+
+// The line that started most threads: for each, the C library allocates a block for its variables.
+std::string starter_of_threads(const trace::trace_summary& of, const trace::trace_reader& from,
+                               trace::call_names& names) {
+  std::map<std::string, std::uint64_t> threads;  // by line
+  for (const trace::stack_definition& stack : from.stacks()) {
+    const auto figures = of.stacks.find(stack.number);
+    if (figures == of.stacks.end()) continue;
+    const std::vector<trace::named_call> calls = names.of(stack);
+    const auto start = std::ranges::find_if(calls, [](const trace::named_call& call) {
+      return call.function == "pthread_create" || call.function.starts_with("__pthread_create");
+    });
+    if (start != calls.end() && start + 1 != calls.end())
+      threads[place_of(site_for({start + 1, calls.end()}))] += figures->second.births;
+  }
+  const auto most =
+      std::ranges::max_element(threads, {}, [](const auto& each) { return each.second; });
+  return most == threads.end() ? "" : "threads of " + most->first;
+}
+
 std::string peak_of(const report::memory_rows& all) {
   std::string text = fmt::format("peak RSS {}", format_bytes(all.peak));
   if (all.limit != 0)
@@ -65,17 +94,25 @@ std::string share_line(std::uint64_t bytes, std::uint64_t of, std::string_view w
          "\n";
 }
 
-void name_mappings(trace::resident_memory& of, const trace::trace_reader& from,
+void name_mappings(trace::trace_summary& of, const trace::trace_reader& from,
                    trace::call_names& names) {
-  report::name_parts(of, from.stacks(), [&](const trace::stack_definition& stack) {
+  report::name_parts(of.memory, from.stacks(), [&](const trace::stack_definition& stack) {
     return place_of(site_for(names.of(stack)));
   });
+  constexpr std::uint64_t least = 1u << 20;
+  for (trace::resident_part& part : of.memory.parts) {
+    if (part.bytes < std::max(least, of.memory.peak / 10)) continue;
+    if (part.kind == trace::memory_kind::data)
+      part.name = name_of_data(part, names);
+    else if (part.kind == trace::memory_kind::stack && part.name.empty())
+      part.name = starter_of_threads(of, from, names);
+  }
 }
 
 std::string render_memory(const trace::resident_memory& memory, const trace::trace_header& of,
-                          double seconds) {
+                          double seconds, std::string_view interpreters_holder) {
   if (of.get(trace::header_name::pid).empty()) return {};  // firmware, or what another tool wrote
-  const report::memory_rows all = report::memory_rows_of(memory, of);
+  const report::memory_rows all = report::memory_rows_of(memory, of, interpreters_holder);
   if (all.peak == 0) return fmt::format("  {}\n", not_recorded);
   if (all.rows.empty()) return fmt::format("  {}; what it is was not recorded\n", peak_of(all));
   std::string text =

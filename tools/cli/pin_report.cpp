@@ -162,7 +162,9 @@ std::string render_pins(const findings::pin_finder& pins, const trace_times& tim
   const hollow_pages& at = pins.told();
   if (!is_worth_telling(at)) return {};
   std::string text = fmt::format(
-      "pinned {}: {} in {} pages of 4 KiB of which less than a quarter lives; all live pages: {}\n",
+      "pinned{} {}: {} in {} pages of 4 KiB of which less than a quarter lives; all live pages: "
+      "{}\n",
+      pins.where() == findings::placed_by::ashlar ? " if ashlar's heap placed each block," : "",
       at.is_end ? "at the end"
                 : fmt::format("at {:.2f} s, behind the peak", seconds_of(at.figures.time, times)),
       format_bytes(at.figures.pinned_bytes), format_count(at.figures.hollow_pages),
@@ -195,10 +197,15 @@ nlohmann::json pins_json(const findings::pin_finder& pins, const trace_times& ti
   nlohmann::json moment = moment_json(at.figures, times);
   moment["is_end"] = at.is_end;
   moment["number"] = at.stretch;
-  return {{"page_bytes", page_bytes},      {"moment", std::move(moment)},
-          {"lines", std::move(lines)},     {"tree", tree_json(at, stacks, names_of)},
-          {"pages", picture.pages()},      {"pages_a_cell", picture.pages_a_cell()},
-          {"holders", std::move(colours)}, {"moments", std::move(moments)}};
+  return {{"placed_by", pins.where() == findings::placed_by::ashlar ? "ashlar" : "recorded"},
+          {"page_bytes", page_bytes},
+          {"moment", std::move(moment)},
+          {"lines", std::move(lines)},
+          {"tree", tree_json(at, stacks, names_of)},
+          {"pages", picture.pages()},
+          {"pages_a_cell", picture.pages_a_cell()},
+          {"holders", std::move(colours)},
+          {"moments", std::move(moments)}};
 }
 
 }  // namespace ashlar::cli

@@ -254,7 +254,7 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   report.header = reader.header();
   report.warning = reader.warning();
   report.summary = trace::summarise(reader, moments, also);
-  name_mappings(report.summary.memory, reader, names);
+  name_mappings(report.summary, reader, names);
   const auto& stacks = report.summary.stacks;
   report.lines = site_lines(reader, stacks, names, sites);
   report.without_lines =
@@ -296,6 +296,15 @@ std::uint64_t in_memory_of_blocks(const trace::trace_summary& s) {
   return bytes;
 }
 
+// Returns: the name of the call that holds most, if it is of an interpreter; else nothing.
+std::string_view interpreters_holder(const trace_report& of) {
+  if (of.lines.empty()) return {};
+  const report::call_site& most = of.lines.front().site;
+  const std::string file = most.source.substr(0, most.source.rfind(':'));
+  return findings::is_of_interpreter({most.name, file, 0, most.module}) ? most.name
+                                                                        : std::string_view();
+}
+
 std::string largest_line(const site_line& of, std::uint64_t in_memory) {
   const auto& [site, figures] = of;
   if (!is_notable(figures.resident_bytes, in_memory)) return {};
@@ -325,7 +334,8 @@ std::string render_answer(const trace_report& report) {
           "\n";
   const trace::trace_summary& s = report.summary;
   text += render_memory(s.memory, report.summary.of_peak,
-                        seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)));
+                        seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)),
+                        interpreters_holder(report));
   if (report.lines.empty()) return text;
   const std::uint64_t in_memory = in_memory_of_blocks(s);
   std::string largest;
@@ -408,9 +418,11 @@ nlohmann::json trace_report_json(const trace_report& report) {
         {"bytes_time", s.peak_bytes_time},
         {"blocks", s.peak_blocks},
         {"blocks_time", s.peak_blocks_time}}},
-      {"memory", report::memory_json(
-                     s.memory, report::memory_rows_of(s.memory, report.summary.of_peak),
-                     seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)))},
+      {"memory",
+       report::memory_json(
+           s.memory,
+           report::memory_rows_of(s.memory, report.summary.of_peak, interpreters_holder(report)),
+           seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)))},
       {"live_at_end", {{"bytes", s.live_bytes}, {"blocks", s.live_blocks}}},
       {"sizes", sizes},
       {"alignments", alignments},

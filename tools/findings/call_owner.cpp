@@ -44,8 +44,10 @@ bool is_of_standard_namespace(std::string_view name) {
 }
 
 bool is_of_standard_library(const named_call& call) {
-  if (call.file.find("/include/c++/") != std::string::npos || call.file.starts_with("/rustc/"))
-    return true;
+  // An installed library's header, as Boost's, is compiled into the program, and nobody there changes it.
+  for (const char* folder : {"/rustc/", "/usr/include/", "/usr/local/include/"})
+    if (call.file.starts_with(folder)) return true;
+  if (call.file.find("/include/c++/") != std::string::npos) return true;
   return is_of_standard_namespace(short_name(function_of(call)));
 }
 
@@ -73,8 +75,8 @@ bool says_that_it_allocates(std::string_view function) {
   name.erase(0, name.rfind(':') + 1);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  static constexpr std::array<std::string_view, 5> words{"alloc", "arenammap", "new_arena",
-                                                         "strdup", "strndup"};
+  static constexpr std::array<std::string_view, 6> words{"alloc",     "memalign", "arenammap",
+                                                         "new_arena", "strdup",   "strndup"};
   return name.ends_with("memory") || std::ranges::any_of(words, [&](std::string_view word) {
            return name.find(word) != std::string::npos;
          });
@@ -94,7 +96,8 @@ bool is_of_interpreter(const named_call& call) {
        "bash",      "dash",         "sh"});
   const std::string_view name = module_name(call);
   return !call.is_of_script() &&
-         (call.module.find("/lib-dynload/") != std::string::npos ||
+         (function_of(call).starts_with("caml_") ||  // of OCaml's runtime, in each of its programs
+          call.module.find("/lib-dynload/") != std::string::npos ||
           std::ranges::any_of(names, [&](std::string_view of) {
             if (!name.starts_with(of)) return false;
             const std::string_view rest = name.substr(of.size());  // "3.11", "-3.1.so.3.1", ""

@@ -220,12 +220,13 @@ void pin_replay::note() {
 using namespace thresholds;
 
 pin_finder::pin_finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of,
-                       const site_table& sites, const run_course& course)
+                       const site_table& sites, const run_course& course, placed_by where)
     : stacks_(stacks),
       names_of_(std::move(names_of)),
       table_(sites),
       course_(course),
-      use_(fine_sites_, course) {
+      use_(fine_sites_, course),
+      where_(where) {
   const auto with_caller = static_cast<std::uint32_t>(sites.sites(owned_by::its_caller).size());
   line_of_.resize(with_caller + sites.sites(owned_by::first_own_call).size(), stack_sites::nobody);
   std::unordered_map<std::string, std::uint32_t> lines;  // that differ in the calls inside of them
@@ -243,7 +244,7 @@ pin_finder::pin_finder(const std::vector<trace::stack_definition>& stacks, names
 }
 
 void pin_finder::count(const trace::step& s) {
-  use_.count(s);
+  use_.count(where_ == placed_by::ashlar ? heap_.placed(s) : s);
   if (s.happened == trace::step::what::birth) ++births_[s.stack];
 }
 
@@ -314,7 +315,10 @@ std::vector<finding> pin_finder::findings(const std::function<void(const each_st
   const std::vector<pin_group> groups = pin_groups(worst, least_pinned / page_bytes);
   if (groups.empty()) return found;
   pin_replay replay(fine_sites_, groups, course_, worst.stretch);
-  again([&](const trace::step& s) { replay.count(s); });
+  heap_placement heap;
+  again([&](const trace::step& s) {
+    replay.count(where_ == placed_by::ashlar ? heap.placed(s) : s);
+  });
   const std::vector<pin_saving> savings =
       worst.is_end ? replay.at_end() : replay.least_in_stretch();
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -327,7 +331,7 @@ std::vector<finding> pin_finder::findings(const std::function<void(const each_st
     const group_figures& did = replay.figures()[i];
     f.bytes_saved_after_peak = saved;
     f.held_bytes = savings[i].held_pages * page_bytes;
-    f.bytes_by_class = savings[i].pages_by_class * page_bytes;
+    if (where_ == placed_by::recorded) f.bytes_by_class = savings[i].pages_by_class * page_bytes;
     f.allocations = did.births;
     f.most_live = did.most_live;
     f.bytes_at_peak = did.bytes_at_peak;

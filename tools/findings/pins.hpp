@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/findings/finding.hpp"
+#include "tools/findings/heap_placement.hpp"
 #include "tools/findings/page_use.hpp"
 #include "tools/findings/site_table.hpp"
 #include "tools/trace/lifetimes.hpp"
@@ -149,11 +150,15 @@ struct pinned_line {
   std::uint64_t pages_alone = 0;  ///< hollow pages that no other line has blocks in
 };
 
+/// Where blocks lie: where the trace says, or where ashlar's heap would have them.
+enum class placed_by : bool { recorded, ashlar };
+
 /// Not thread-safe. Does not own the table and the stacks.
 class pin_finder {
  public:
   pin_finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of,
-             const site_table& sites, const run_course& course);
+             const site_table& sites, const run_course& course,
+             placed_by where = placed_by::recorded);
   pin_finder(const pin_finder&) = delete;
   pin_finder& operator=(const pin_finder&) = delete;
 
@@ -166,6 +171,7 @@ class pin_finder {
   std::vector<finding> findings(const std::function<void(const each_step&)>& again);
 
   [[nodiscard]] const page_use& use() const { return use_; }
+  [[nodiscard]] placed_by where() const { return where_; }
   /// Returns: the moment that is told of: the worst one, else the end.
   [[nodiscard]] const hollow_pages& told() const {
     return use_.worst() ? *use_.worst() : use_.at_end();
@@ -194,6 +200,8 @@ class pin_finder {
   stack_sites fine_sites_;
   std::vector<std::uint32_t> line_of_;  // by fine site
   page_use use_;
+  placed_by where_;
+  heap_placement heap_;
   std::unordered_map<std::uint32_t, std::uint64_t> births_;  // by stack
 };
 

@@ -2,6 +2,8 @@
 // bounds.
 #include "tools/findings/pins.hpp"
 
+#include <map>
+#include <random>
 #include <tests/support/test_headers.hpp>
 
 #include "tools/findings/finder.hpp"
@@ -75,6 +77,64 @@ placed_run hollow_run(std::uint64_t pages, const std::vector<std::uint32_t>& kep
     for (std::uint64_t block = kept.size(); block < 16; ++block)
       run.drop(base + page * page_bytes + block * 256);
   return run;
+}
+
+// Steps of no trace: only the placement looks at them.
+class placed_blocks {
+ public:
+  std::uint64_t make(std::uint32_t slot, std::uint64_t size, std::uint64_t alignment = 0) {
+    trace::step s;
+    s.happened = trace::step::what::birth;
+    s.slot = slot;
+    s.size = size;
+    s.alignment = alignment;
+    return heap_.placed(s).address;
+  }
+  void drop(std::uint32_t slot) {
+    trace::step s;
+    s.happened = trace::step::what::death;
+    s.slot = slot;
+    heap_.placed(s);
+  }
+
+ private:
+  heap_placement heap_;
+};
+
+TEST(HeapPlacement, BlocksOfAClassLieSideBySideAndTheLowestPlaceIsNext) {
+  placed_blocks heap;
+  const std::uint64_t first = heap.make(0, 60);
+  EXPECT_EQ(heap.make(1, 50), first + 64);
+  const std::uint64_t other = heap.make(2, 200);
+  EXPECT_GE(other, first + 64 * 1024);
+  EXPECT_EQ(heap.make(3, 64), first + 128);
+  heap.drop(1);
+  heap.drop(0);
+  EXPECT_EQ(heap.make(4, 64), first);
+  EXPECT_EQ(heap.make(5, 64), first + 64);
+  EXPECT_EQ(heap.make(6, 64), first + 192);
+}
+
+TEST(HeapPlacement, NoTwoBlocksOverlapWhateverIsAskedFor) {
+  placed_blocks heap;
+  std::mt19937_64 random(3);
+  std::map<std::uint64_t, std::uint64_t> ends;  // by begin
+  for (std::uint32_t slot = 0; slot < 2000; ++slot) {
+    const std::uint64_t size = random() % (std::uint64_t{1} << random() % 20) + 1;
+    const std::uint64_t alignment = std::uint64_t{1} << random() % 13;
+    const std::uint64_t at = heap.make(slot, size, alignment);
+    EXPECT_EQ(at % alignment, 0u);
+    const auto [place, is_new] = ends.emplace(at, at + size);
+    ASSERT_TRUE(is_new);
+    if (place != ends.begin()) {
+      EXPECT_LE(std::prev(place)->second, at);
+    }
+    if (std::next(place) != ends.end()) {
+      EXPECT_LE(at + size, std::next(place)->first);
+    }
+  }
+  // A damaged trace.
+  EXPECT_NE(heap.make(2000, UINT64_MAX, 3), heap.make(2001, 0, UINT64_MAX));
 }
 
 TEST(PageTable, ABlockIsInThePagesThatItTouches) {

@@ -62,6 +62,14 @@ TEST(CallOwner, AWrapperIsLookedThrough) {
   EXPECT_EQ(owner_of(calls), 1u);
 }
 
+TEST(CallOwner, AnInstalledHeaderIsLookedThrough) {
+  named_call header = in_program("boost::unordered::detail::create_node");
+  header.file = "/usr/include/boost/unordered/detail/implementation.hpp";
+  const std::vector<named_call> calls{in_library("ngx_memalign", "program"), header,
+                                      in_program("take_order"), in_program("main")};
+  EXPECT_EQ(owner_of(calls), 2u);
+}
+
 TEST(CallOwner, AScriptsFunctionComesBeforeTheInterpreters) {
   const named_call script{"rows in work.py", "/src/work.py", 0, "/src/work.py", "rows"};
   const std::vector<named_call> calls{in_library("list_resize", "libpython3.11.so.1.0"), script};
@@ -77,6 +85,7 @@ TEST(CallOwner, InterpretersAreKnownByTheirFiles) {
     EXPECT_TRUE(is_of_interpreter(in_library("f", file))) << file;
   for (const char* file : {"node_exporter", "phpmyadmin-tool", "program", "libpythonic.so", "jq"})
     EXPECT_FALSE(is_of_interpreter(in_library("f", file))) << file;
+  EXPECT_TRUE(is_of_interpreter(in_program("caml_alloc_for_heap")));  // OCaml's runtime
 }
 
 TEST(CallOwner, OfWhatTheCLibraryKeepsTheLineIsThatOfTheProgramsCall) {

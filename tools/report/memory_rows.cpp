@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -18,16 +19,25 @@ using trace::resident_part;
 
 /// What a program has beside malloc, and what makes it less, or lets it use malloc.
 struct runtime {
-  std::string_view program;  // how its file's name begins
+  std::string_view program;  // its file's name, up to a version
   std::string_view remedy;
   // How the function's name begins that maps its heap; null: the program alone tells.
   const char* function = nullptr;
+  // What names the holders where malloc has most of the memory; empty: the remedy does.
+  // gcc warns of a list that leaves it out, but for `{}`.
+  std::string_view with_malloc{};  // NOLINT(readability-redundant-member-init)
 };
+constexpr std::string_view remedy_of_gcc =
+    "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner";
 constexpr std::array runtimes{
-    runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block"},
+    runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block",
+            nullptr, "the lines are php's own: the extension memprof names the script's"},
     runtime{"python",
             "PYTHONMALLOC=malloc in the environment makes python ask malloc for each object; from "
-            "3.12 on, PYTHONPERFSUPPORT=1 names the script's functions"},
+            "3.12 on, PYTHONPERFSUPPORT=1 names the script's functions",
+            nullptr,
+            "the lines are python's own: from 3.12 on, PYTHONPERFSUPPORT=1 in the environment "
+            "names the script's functions"},
     runtime{"node",
             "V8 has its own heap: node --heap-prof names its holders, --max-old-space-size=MIB "
             "limits it"},
@@ -50,36 +60,40 @@ constexpr std::array runtimes{
             "x_cgo_mmap"},
     runtime{"perl",
             "perl has its own heap in malloc's blocks: Devel::Size tells what objects hold"},
+    runtime{"lua", "the script's objects are Lua's: collectgarbage('count') tells their KiB"},
+    runtime{"tclsh", "Tcl hands out parts of these blocks: a line is one that found none free"},
+    runtime{"R", "R's objects lie in these blocks: Rprofmem() names the calls of the script"},
+    runtime{"emacs", "Lisp's objects lie in these blocks: (memory-report) tells what holds them"},
     runtime{"luajit", "LuaJIT has its own heap: collectgarbage('count') tells its KiB"},
     runtime{"pypy", "PyPy has its own heap: PYPY_GC_MAX=1GB in the environment limits it"},
     runtime{"racket", "Racket has its own heap: (dump-memory-stats) tells what is in it"},
     runtime{"sbcl", "SBCL has its own heap: --dynamic-space-size MIB limits it, (room) tells it"},
     runtime{"swipl", "SWI-Prolog has its own stacks: --stack-limit=SIZE limits them"},
-    runtime{"cc1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
-    runtime{"lto1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
+    runtime{"cc1", remedy_of_gcc},
+    runtime{"cc1plus", remedy_of_gcc},
+    runtime{"lto1", remedy_of_gcc},
 };
 constexpr std::string_view no_runtime =
     "the program maps this memory itself: a recording with stacks names the lines";
 constexpr std::string_view no_runtime_nor_lines =
     "no call of malloc or mmap by the program's code: its allocator or the loader mapped it";
 
-/// Returns: null where it is none of these.
-const runtime* runtime_of(std::string_view program, const std::vector<resident_part>& parts = {}) {
+/// `holder`: the interpreter's own function that holds most; empty: it is none. Returns: null where it
+/// is none of these.
+const runtime* runtime_of(std::string_view program, std::string_view holder = {},
+                          const std::vector<resident_part>& parts = {}) {
   program.remove_prefix(program.rfind('/') + 1);
   const auto found = std::ranges::find_if(runtimes, [&](const runtime& each) {
-    return each.function == nullptr ? program.starts_with(each.program)
-                                    : std::ranges::any_of(parts, [&](const resident_part& part) {
-                                        return part.name.starts_with(each.function);
-                                      });
+    if (each.function != nullptr)
+      return holder.starts_with(each.function) ||
+             std::ranges::any_of(parts, [&](const resident_part& part) {
+               return part.name.starts_with(each.function);
+             });
+    const std::string_view version = program.substr(std::min(each.program.size(), program.size()));
+    return program.starts_with(each.program) &&
+           (version.empty() || std::isalpha(static_cast<unsigned char>(version[0])) == 0);
   });
   return found != runtimes.end() ? &*found : nullptr;
-}
-
-std::string_view remedy_of(std::string_view program, const std::vector<resident_part>& parts,
-                           bool knows_lines, bool has_stacks) {
-  if (const runtime* const found = runtime_of(program, parts)) return found->remedy;
-  if (knows_lines) return {};
-  return has_stacks ? no_runtime_nor_lines : no_runtime;
 }
 
 std::string_view name_of(memory_kind kind) {
@@ -122,7 +136,8 @@ void name_parts(trace::resident_memory& of, const std::vector<trace::stack_defin
   }
 }
 
-memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of) {
+memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of,
+                           std::string_view interpreters_holder) {
   memory_rows all;
   all.peak = memory.peak;
   all.limit = of.number(trace::header_name::memory_limit, 0);
@@ -140,6 +155,8 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
                 : "malloc beyond its blocks: free memory, its own data");
   add(rounding, "rounding of malloc's blocks, also for alignments");
   const std::size_t first = all.rows.size();
+  const runtime* const known =
+      runtime_of(of.get(trace::header_name::program), interpreters_holder, memory.parts);
   std::uint64_t anonymous = 0, recorder = 0;
   bool knows_lines = false;
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;  // of parts of rows
@@ -157,7 +174,9 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
       if (part.name != here.name && !here.name.ends_with(and_others)) here.name += and_others;
     }
     knows_lines = knows_lines || part.stack != 0;
-    if (part.kind == memory_kind::anonymous) anonymous += part.bytes;
+    // A heap that was mapped from a file is data.
+    if (part.kind == memory_kind::anonymous || (known != nullptr && part.kind == memory_kind::data))
+      anonymous += part.bytes;
     if (part.kind == memory_kind::recorder) recorder += part.bytes;
   }
   const auto is_before = [](const auto& a, const auto& b) {
@@ -174,9 +193,13 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   constexpr std::uint64_t notable_bytes = 4u << 20;
   if (anonymous >= notable_bytes && static_cast<double>(memory.malloc) < most * own &&
       static_cast<double>(anonymous) > notable * own)
-    all.remedy =
-        remedy_of(of.get(trace::header_name::program), memory.parts, knows_lines,
-                  of.get(trace::header_name::options).find("stacks=") != std::string::npos);
+    all.remedy = known != nullptr ? known->remedy
+                 : knows_lines    ? std::string_view()
+                 : of.get(trace::header_name::options).find("stacks=") != std::string::npos
+                     ? no_runtime_nor_lines
+                     : no_runtime;
+  else if (known != nullptr && !interpreters_holder.empty())
+    all.remedy = known->with_malloc.empty() ? known->remedy : known->with_malloc;
   if (has_older && all.remedy == no_runtime_nor_lines)
     all.remedy = "what a process had before a fork is in its parent's trace, with its lines";
   return all;

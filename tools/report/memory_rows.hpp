@@ -32,8 +32,10 @@ struct memory_rows {
 void name_parts(trace::resident_memory& of, const std::vector<trace::stack_definition>& stacks,
                 const std::function<std::string(const trace::stack_definition&)>& name_of);
 
-// `of`: the trace's header, which names the program.
-memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of);
+// `of`: the trace's header, which names the program. `interpreters_holder`: the call that holds most of
+// malloc's blocks, if it is an interpreter's own: then the remedy says what names the script's.
+memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of,
+                           std::string_view interpreters_holder = {});
 
 // Returns: why what such a program has lost at its exit is no leak; empty: it may be one.
 [[nodiscard]] std::string_view remark_on_lost(std::string_view program);

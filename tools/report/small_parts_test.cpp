@@ -299,6 +299,8 @@ TEST(MemoryRows, NameTheRemedyOfTheRuntime) {
                                    {"node", "--max-old-space-size"},
                                    {"/usr/lib/gcc/x/12/cc1plus", "ggc-min-heapsize"},
                                    {"/usr/bin/java", "-Xmx"},
+                                   {"/usr/lib/R/bin/exec/R", "Rprofmem"},
+                                   {"/opt/Renderer", "with stacks"},
                                    {"/opt/own", "with stacks"}})
     EXPECT_NE(remedy(path).find(word), std::string::npos) << path << ": " << remedy(path);
 }
@@ -334,6 +336,30 @@ TEST(MemoryRows, NameNoneWhereMallocHasMostOrTheRestIsFiles) {
   memory.parts[0].bytes = 0;
   memory.parts[1].bytes = 30 * mib;
   EXPECT_EQ(memory_rows_of(memory, program("php")).remedy, "");
+}
+
+TEST(MemoryRows, NameWhatTellsTheScriptsHoldersWhereMallocHasMostForTheInterpreter) {
+  trace::resident_memory memory = mostly_anonymous();
+  memory.malloc = memory.resident;
+  memory.parts.clear();
+  const auto remedy = [&](const char* path, const char* holder) {
+    return memory_rows_of(memory, program(path), holder).remedy;
+  };
+  EXPECT_EQ(remedy("/usr/bin/lua5.4", ""), "");
+  EXPECT_NE(remedy("/usr/bin/lua5.4", "lua5.4+0x1230d").find("collectgarbage"), std::string::npos);
+  const std::string python = remedy("/usr/bin/python3.13", "list_resize in python3.13");
+  EXPECT_NE(python.find("PYTHONPERFSUPPORT"), std::string::npos);
+  EXPECT_EQ(python.find("PYTHONMALLOC"), std::string::npos);
+  EXPECT_NE(remedy("/opt/own", "caml_alloc_for_heap in own").find("OCAMLRUNPARAM"),
+            std::string::npos);
+  EXPECT_EQ(remedy("/opt/own", "f in own"), "");
+}
+
+TEST(MemoryRows, CountAHeapThatARuntimeMapsFromAFile) {
+  trace::resident_memory memory = mostly_anonymous();
+  for (trace::resident_part& part : memory.parts) part.kind = memory_kind::data;
+  EXPECT_NE(memory_rows_of(memory, program("/usr/bin/sbcl")).remedy, "");
+  EXPECT_EQ(memory_rows_of(memory, program("/opt/own")).remedy, "");
 }
 
 TEST(MemoryRows, NameNoneForLittle) {

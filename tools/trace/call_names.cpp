@@ -284,6 +284,14 @@ std::vector<source_place> call_names::places_of(const module_definition& module,
   return has_line(found) ? found : places;
 }
 
+static_variable call_names::largest_variable(std::string_view file) {
+  const auto module = std::ranges::find_if(modules_, [&](const module_definition& each) {
+    return !file.empty() && file_name(each.path).starts_with(file);  // the map cuts long ones
+  });
+  return module == modules_.end() ? static_variable()
+                                  : sources_.largest_variable(module->path, module->build_id);
+}
+
 void call_names::note_if_lost(const module_definition& module) {
   if (!module.path.starts_with('/')) return;  // the kernel's code is in no file
   const file_state state = sources_.state_of(module.path, module.build_id);

@@ -101,6 +101,10 @@ class call_names {
   /// Returns: the calls from the inside out, those that the compiler put inline among them.
   std::vector<named_call> of(const stack_definition& stack);
 
+  /// Returns: the largest variable of a program or library with data, by its name without folders as
+  /// a memory_map has it.
+  static_variable largest_variable(std::string_view file);
+
   /// Returns: the files that were asked for, and are gone or another build now: their calls have
   /// offsets only.
   struct lost_file {

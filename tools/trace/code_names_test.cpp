@@ -51,7 +51,21 @@ TEST_F(SourceLines, WhatIsNoFileHasNone) {
        {path("pipe"), path("text"), path("gone"), std::string("/dev/zero")}) {
     const source_place found = lines.of_call(file, 100).front();
     EXPECT_EQ(found.function + found.file, "") << file;
+    EXPECT_EQ(lines.largest_variable(file, {}).bytes, 0u) << file;
   }
+}
+
+// No page of it is ever in memory.
+char a_large_table[48 << 20];
+
+TEST_F(SourceLines, TheLargestVariableIsNamed) {
+  EXPECT_EQ(a_large_table[7], 0);
+  call_names names({{0, 1, 0, "/proc/self/exe"}}, {});
+  const static_variable found = names.largest_variable("exe");
+  EXPECT_NE(found.name.find("a_large_table"), std::string::npos) << found.name;
+  EXPECT_EQ(found.bytes, sizeof a_large_table);
+  EXPECT_EQ(names.largest_variable("other").bytes, 0u);
+  EXPECT_EQ(names.largest_variable("").bytes, 0u);
 }
 
 // ---- perf_map ----------------------------------------------------------------------------------

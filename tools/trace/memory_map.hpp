@@ -152,6 +152,7 @@ class memory_map {
     };
     const std::string_view file = behind(name, name.rfind('/') + 1);
     if (starts("[heap]")) return found(memory_kind::heap, {});
+    if (starts("[stack]")) return found(memory_kind::stack, "the main thread");
     if (starts("[stack") || starts("[anon:stack")) return found(memory_kind::stack, {});
     if (starts(anonymous)) {
       const std::string_view rest = behind(name, std::min(name.find(':'), name.size() - 1) + 1);
@@ -171,7 +172,7 @@ class memory_map {
   }
 
   // A file's data that is zero at first lies behind its data, and has no name. A thread's stack
-  // lies behind a few pages without access.
+  // lies behind a few pages without access; so may an allocator's, which has blocks.
   void name_of_none(mapping& of) {
     constexpr std::uint64_t guard_bytes = 64u << 10;
     const bool follows = now_.end == of.begin && !of.is_closed;
@@ -197,7 +198,7 @@ class memory_map {
   map_entry& entry_for(const mapping& of) {
     const std::string_view name(of.name, of.length);
     const bool keeps_place = of.kind == memory_kind::anonymous || of.kind == memory_kind::heap ||
-                             of.kind == memory_kind::shared;
+                             of.kind == memory_kind::shared || of.kind == memory_kind::stack;
     const auto is_same = [&](const map_entry& e) {
       return e.kind == of.kind && e.name_view() == name;
     };

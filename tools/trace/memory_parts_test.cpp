@@ -136,10 +136,11 @@ TEST(MemoryMap, SaysOfEachMappingWhatItIsWhereverTheTextIsCut) {
       {memory_kind::data, "some program", 12 + 4096},
       {memory_kind::heap, "", 600},
       {memory_kind::anonymous, "", 100},
-      {memory_kind::stack, "", 24 + 16},
+      {memory_kind::stack, "", 24},
       {memory_kind::anonymous, "V8", 512 + 256},
       {memory_kind::shared, "memfd:frames (deleted)", 64},
       {memory_kind::recorder, "", 40 + 60},
+      {memory_kind::stack, "the main thread", 16},
   };
   const std::string text = program();
   for (const std::size_t each : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, text.size()}) {
@@ -446,9 +447,11 @@ TEST(Reachability, AgreesWithAModel) {
 constexpr std::uint64_t at = 0x7f0000000000;
 
 resident_memory found_in(const std::vector<event>& events, const std::vector<memory_look>& looks,
-                         const std::vector<own_mapping>& mappings = {}) {
+                         const std::vector<own_mapping>& mappings = {},
+                         const std::vector<module_definition>& modules = {}) {
   std::string bytes;
   trace_writer out([&](std::string_view more) { bytes += more; }, test::header());
+  out.add(modules);
   for (const event& e : events) out.add(e);
   out.add(looks);
   out.add(mappings);
@@ -518,6 +521,20 @@ TEST(ResidentMemory, WhatIsCalledHeapIsMallocsThoughNoBlockIsKnown) {
   EXPECT_TRUE(found.parts.empty());
 }
 
+// An allocator's memory may lie behind a page without access, as a thread's stack does.
+TEST(ResidentMemory, WhatHasBlocksIsNoStack) {
+  const auto stack_at = [](std::uint64_t begin) {
+    return mapped_memory{memory_kind::stack, begin, begin + 8 * mib, 2 * mib};
+  };
+  const resident_memory found =
+      found_in({birth(1, 1, at, mib)}, {{5, 4 * mib, 0, {stack_at(at), stack_at(2 * at)}}});
+  EXPECT_EQ(found.malloc, mib);
+  ASSERT_EQ(found.parts.size(), 2u);
+  EXPECT_EQ(found.parts[0].kind, memory_kind::stack);
+  EXPECT_EQ(found.parts[0].bytes, 2 * mib);
+  EXPECT_EQ(found.parts[1].kind, memory_kind::anonymous);
+}
+
 // What is mapped by stack 3 was twice as much before, and stack 4 took its middle.
 TEST(ResidentMemory, OfTheProgramsOwnMappingsIsByTheirStacks) {
   const std::vector<own_mapping> mapped{{1, at, 100 * mib, 3},
@@ -573,6 +590,11 @@ TEST(ResidentMemory, RoundingIsGlibcs) {
   EXPECT_EQ(found_in({birth(1, 1, at, 24), birth(1, 2, at + mib, 100)}, {{5, 4 * mib, 0, {all}}})
                 .rounding,
             8u + 12);
+  // A program that is linked to another allocator.
+  EXPECT_EQ(found_in({birth(1, 1, at, 24)}, {{5, 4 * mib, 0, {all}}}, {},
+                     {{0x1000, 0x2000, 0, "/usr/lib/libtcmalloc_minimal.so.4.5.10"}})
+                .rounding,
+            0u);
 }
 
 // Ranges without end, over each other, and more of them than any process has.

@@ -2,6 +2,7 @@
 #include "tools/trace/resident_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -14,10 +15,24 @@ constexpr std::uint64_t most_stretches = 1u << 17;  // of a mapping
 constexpr std::size_t most_places = 1024;
 
 bool may_have_blocks(memory_kind kind) {
-  return kind == memory_kind::heap || kind == memory_kind::anonymous;
+  return kind == memory_kind::heap || kind == memory_kind::anonymous || kind == memory_kind::stack;
 }
 
 }  // namespace
+
+bool is_served_by_glibc(const trace_reader& from) {
+  // Programs are linked to these, too.
+  static constexpr std::array<std::string_view, 6> others{
+      "libtcmalloc", "libjemalloc", "libmimalloc", "libsnmalloc", "librpmalloc", "libhoard"};
+  const auto is_other = [](const module_definition& module) {
+    const std::string_view path = module.path;
+    return std::ranges::any_of(others, [&](std::string_view name) {
+      return path.substr(path.rfind('/') + 1).starts_with(name);
+    });
+  };
+  return from.header().get(header_name::options).find("on=") == std::string_view::npos &&
+         std::ranges::none_of(from.modules(), is_other);
+}
 
 std::uint64_t most_in_memory(const trace_reader& from) {
   std::uint64_t peak = 0, most = 0, recorders = 0;
@@ -33,8 +48,7 @@ std::uint64_t most_in_memory(const trace_reader& from) {
 }
 
 resident_counter::resident_counter(const trace_reader& from)
-    : from_(from),
-      is_glibc_(from.header().get(header_name::options).find("on=") == std::string_view::npos) {
+    : from_(from), is_glibc_(is_served_by_glibc(from)) {
   std::uint64_t most = 0;
   for (const memory_look& look : from.looks()) {
     found_.peak = std::max({found_.peak, look.peak, look.resident});
@@ -127,6 +141,9 @@ resident_memory resident_counter::finish() {
   // What is not malloc's of a mapping, by the stacks that mapped parts of it. Where not all of
   // these parts is in memory, each has its share.
   const auto divide = [&](const mapped_memory& of, std::uint64_t bytes) {
+    // What has blocks is no thread's stack, though it lies behind pages without access.
+    const memory_kind kind =
+        of.kind == memory_kind::stack && bytes != of.resident ? memory_kind::anonymous : of.kind;
     std::uint64_t mapped = 0;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> shares;
     auto at = own.upper_bound(of.begin);
@@ -144,10 +161,10 @@ resident_memory resident_counter::finish() {
       // A trace may say figures that no process has.
       const double most = std::min(share * static_cast<double>(bytes) + 0.5, 0x1p63);
       const std::uint64_t part = std::min({rest, size, static_cast<std::uint64_t>(most)});
-      parts[{of.kind, of.name, stack}] += part;
+      parts[{kind, of.name, stack}] += part;
       rest -= part;
     }
-    parts[{of.kind, of.name, 0}] += rest;
+    parts[{kind, of.name, 0}] += rest;
   };
   for (const mapped_memory& each : look_->mappings) {
     const auto at = std::ranges::find(places_, &each, &place::of);

@@ -61,6 +61,9 @@ constexpr std::uint64_t rounding_of_glibc(std::uint64_t size, std::uint64_t alig
   return (size + plain + unit - 1) / unit * unit - size + (alignment > page ? page : 0);
 }
 
+/// Returns: whether the C library's malloc served the program, as far as the trace tells.
+[[nodiscard]] bool is_served_by_glibc(const trace_reader& from);
+
 /// Returns: the most that the process had in memory, but for the recorder's own; 0: nobody looked.
 [[nodiscard]] std::uint64_t most_in_memory(const trace_reader& from);
 

@@ -89,7 +89,73 @@ class source_lines::debug_information {
     if (places.back().function.empty()) places.back().function = symbol_at(address);
   }
 
+  static_variable largest_variable() {
+    static_variable largest;
+    GElf_Addr address = 0;  // in the library's view
+    const int count = file_ != nullptr ? ::dwfl_module_getsymtab(file_) : 0;
+    for (int i = 0; i < count; ++i) {
+      GElf_Sym s{};
+      GElf_Addr begin = 0;
+      GElf_Word section = SHN_UNDEF;
+      Elf* elf = nullptr;
+      const char* const name =
+          ::dwfl_module_getsym_info(file_, i, &s, &begin, &section, &elf, nullptr);
+      if (name == nullptr || GELF_ST_TYPE(s.st_info) != STT_OBJECT || s.st_size <= largest.bytes)
+        continue;
+      GElf_Shdr head{};
+      if (::gelf_getshdr(::elf_getscn(elf, section), &head) == nullptr ||
+          (head.sh_flags & SHF_WRITE) == 0)
+        continue;
+      largest = {demangled(name), s.st_size};
+      address = begin;
+    }
+    Dwarf_Addr bias = 0;
+    for (Dwarf_Die* unit = nullptr;
+         largest.bytes != 0 && (unit = ::dwfl_module_nextcu(file_, unit, &bias)) != nullptr;) {
+      Dwarf_Die whole = with_functions(unit);
+      if (find_variable(&whole, address - bias, unit, largest)) break;
+    }
+    return largest;
+  }
+
  private:
+  /// Effects: gives it the name and the place of the variable that the unit has at the address. Returns:
+  /// whether there is one.
+  static bool find_variable(Dwarf_Die* in, Dwarf_Addr address, Dwarf_Die* unit,
+                            static_variable& found) {
+    Dwarf_Die inner;
+    if (::dwarf_child(in, &inner) != 0) return false;
+    do {
+      switch (::dwarf_tag(&inner)) {
+        case DW_TAG_variable:
+          if (!is_at(&inner, address)) break;
+          found.name = declared_name(inner);
+          if (const char* const file = ::dwarf_decl_file(&inner); file != nullptr) {
+            int line = 0;
+            ::dwarf_decl_line(&inner, &line);
+            set_place(found.place, file, line, folder_of(unit));
+          }
+          return true;
+        case DW_TAG_namespace:
+        case DW_TAG_subprogram:
+        case DW_TAG_lexical_block:
+          if (find_variable(&inner, address, unit, found)) return true;
+          break;
+        default:
+          break;
+      }
+    } while (::dwarf_siblingof(&inner, &inner) == 0);
+    return false;
+  }
+  static bool is_at(Dwarf_Die* variable, Dwarf_Addr address) {
+    Dwarf_Attribute attribute;
+    Dwarf_Op* steps = nullptr;
+    std::size_t count = 0;
+    return ::dwarf_attr(variable, DW_AT_location, &attribute) != nullptr &&
+           ::dwarf_getlocation(&attribute, &steps, &count) == 0 && count == 1 &&
+           steps->atom == DW_OP_addr && steps->number == address;
+  }
+
   void use(Dwfl_Module* file) {
     GElf_Addr bias = 0;
     if (file == nullptr || ::dwfl_module_getelf(file, &bias) == nullptr) return;
@@ -371,6 +437,9 @@ class source_lines::module {
     return lowest_ + offset - 1;
   }
 
+  static_variable largest_variable() {
+    return lines_ ? lines_->largest_variable() : static_variable();
+  }
   std::vector<source_place> at(std::uint64_t address) {
     std::vector<source_place> places;
     if (lines_) lines_->add_places(address, places);
@@ -426,6 +495,10 @@ std::vector<source_place> source_lines::at(const std::string& path, std::uint64_
 std::vector<source_place> source_lines::of_call(const std::string& path, std::uint64_t offset) {
   module& of = open(path, {});
   return of.at(of.call_before(offset));
+}
+static_variable source_lines::largest_variable(const std::string& path,
+                                               const std::string& build_id) {
+  return open(path, build_id).largest_variable();
 }
 file_state source_lines::state_of(const std::string& path, const std::string& build_id) {
   return open(path, build_id).state();

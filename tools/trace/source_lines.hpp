@@ -27,6 +27,13 @@ enum class debug_servers {
   no_library,  ///< they are named, but libdebuginfod is not installed
 };
 
+/// A variable that is there as long as the program runs.
+struct static_variable {
+  std::string name;
+  std::uint64_t bytes = 0;  ///< 0: there is none
+  source_place place{};     ///< where it stands, as far as that is known
+};
+
 /// Names places in files as they are now. Debug information may be in the file itself, in a file that
 /// its .gnu_debuglink names, by its build id in the system's folders, or with a debuginfod server.
 /// libdw asks the servers: it loads libdebuginfod at run time, so nothing here links it. Not
@@ -48,6 +55,10 @@ class source_lines {
   /// The same of the call that returns to `offset` bytes behind the lowest address at which the file
   /// is loaded.
   std::vector<source_place> of_call(const std::string& path, std::uint64_t offset);
+
+  /// Returns: the largest variable in the data that a file's program may write. Complexity: O(symbols
+  /// and variables), each time.
+  static_variable largest_variable(const std::string& path, const std::string& build_id);
 
   file_state state_of(const std::string& path, const std::string& build_id);
 

@@ -121,7 +121,7 @@ held_memory held_in(const std::string& path, const leak_options& options) {
       held.json["call_sites"][i]["unreachable_blocks"] = sites[i].figures.unreachable_blocks;
     }
   }
-  name_mappings(summary.memory, *reader, names);
+  name_mappings(summary, *reader, names);
   const report::memory_rows rows = report::memory_rows_of(summary.memory, summary.of_peak);
   held.json["memory"] = memory_json(
       summary.memory, rows,

@@ -39,6 +39,7 @@
 #include "tools/report/trace_data.hpp"
 #include "tools/sites/growth.hpp"
 #include "tools/trace/call_names.hpp"
+#include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
 
 namespace ashlar::cli {
@@ -54,6 +55,7 @@ struct report_options {
   bool text = false;  // instead of a page
   bool full = false;  // the text
   bool interpreter = false;
+  bool on_ashlar = false;     // findings are of its places and block sizes, not as recorded
   std::string format;         // instead of our own JSON; empty: none
   std::size_t rows = 10;      // of sizes, call sites and findings
   std::size_t moments = 200;  // of the JSON's figures over time
@@ -79,20 +81,28 @@ Examples:
 
 Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.)";
 
+findings::rounding rounding_for(const trace::trace_reader& reader, const report_options& options) {
+  const findings::rounding recorded =
+      findings::rounding_of(reader.header().get(trace::header_name::options));
+  if (options.on_ashlar) return findings::rounding::ashlar;
+  return recorded == findings::rounding::glibc && !trace::is_served_by_glibc(reader)
+             ? findings::rounding::unknown
+             : recorded;
+}
+
 // What to change, found while another reader of the trace passes its steps on.
 class finding_pass {
  public:
-  // `interpreter`: what is in one counts, too.
   finding_pass(const trace::trace_reader& reader, const report::names_of_stack& names_of,
-               bool interpreter)
-      : interpreter_(interpreter),
+               const report_options& options)
+      : interpreter_(options.interpreter),
         has_stacks_(!reader.stacks().empty()),
         stacks_(reader.stacks()),
         names_of_(names_of),
         times_of_trace_{reader.times().first, reader.ticks_per_second()},
-        finder_(stacks_, names_of_,
-                findings::rounding_of(reader.header().get(trace::header_name::options))),
-        pins_(stacks_, names_of_, finder_.sites(), findings::run_course(reader)) {}
+        finder_(stacks_, names_of_, rounding_for(reader, options)),
+        pins_(stacks_, names_of_, finder_.sites(), findings::run_course(reader),
+              options.on_ashlar ? findings::placed_by::ashlar : findings::placed_by::recorded) {}
   void count(const trace::step& s) {
     if (!has_stacks_) return;
     finder_.count(s);
@@ -207,8 +217,7 @@ int text_report(const report_options& options) {
   const auto reader = open_trace(chosen.path);
   trace::call_names names(*reader);
   finding_pass pass(
-      *reader, [&](const trace::stack_definition& stack) { return names.of(stack); },
-      options.interpreter);
+      *reader, [&](const trace::stack_definition& stack) { return names.of(stack); }, options);
   trace_report report =
       make_trace_report(*reader, names, chosen.path, options.rows, options.moments,
                         [&](const trace::step& s) { pass.count(s); });
@@ -255,7 +264,7 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   const auto reader = open_trace(trace);
   trace::call_names calls(*reader);
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
-  finding_pass pass(*reader, request.names_of, options.interpreter);
+  finding_pass pass(*reader, request.names_of, options);
   trace::held_counter held(reader->times());
   request.also = [&](const trace::step& s) {
     pass.count(s);
@@ -358,6 +367,9 @@ void add_report(command_parser& to) {
               "--text: also sizes, what lived over time, lifetimes, and the calls of blocks");
   report.flag("--interpreter", with->interpreter,
               "Also findings in the code of an interpreter (python, node, ruby, php, ...)");
+  report.flag("--on-ashlar", with->on_ashlar,
+              "Findings as if ashlar's heap had placed the blocks: the pages that they pin, their "
+              "rounding");
   report.value("--rows", "N", with->rows,
                "--text: so many sizes, call sites, processes and findings (default 10)");
   report.file("--pools", with->pools, "The pools that ashlar tune chose (JSON)");

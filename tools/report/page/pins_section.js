@@ -39,10 +39,11 @@ function pinsSection(section, data) {
   const { pins } = data;
   const { moment, moments, holders } = pins;
   const when = moment.is_end ? "At the end" : `At ${seconds(moment.seconds)}`;
+  const where = pins.placed_by === "ashlar" ? "If ashlar's heap placed each block: " : "";
   const group = pins.pages_a_cell > 1 ? `${count(pins.pages_a_cell)} pages` : "a page";
   say(
     section,
-    `${when}, ${bytes(moment.pinned_bytes)} were pinned: so many bytes did not live in ` +
+    `${where}${when}, ${bytes(moment.pinned_bytes)} were pinned: so many bytes did not live in ` +
       `${count(moment.hollow_pages)} hollow pages, of which less than a quarter did. All pages with ` +
       `a live byte: ${bytes(moment.held_bytes)}. A cell is ${group} of 4 KiB, by address. ` +
       "Its colour is the line whose blocks keep hollow pages.",
