@@ -215,7 +215,7 @@ class Records(unittest.TestCase):
         lost = next(key for key, cell in observed.items() if cell == {"at once"})
         self.assertEqual(status({**observed, lost: {"silent"}}), 1)
         self.assertEqual(status({key: cell for key, cell in observed.items() if key != lost}), 1)
-        for name, old, new in (("PAGE", "caught of", "caught in"), ("CELLS", "damage", "at once")):
+        for name, old, new in (("PAGE", "caught of", "caught in"), ("CELLS", ",late; 256K", ",later; 256K")):
             with tempfile.NamedTemporaryFile("w") as copy:
                 copy.write(getattr(page, name).read_text().replace(old, new, 2))
                 copy.flush()
