@@ -107,27 +107,6 @@ TEST_F(PageHeap, AddressesOutsideOfEveryRangeBelongToNobody) {
   }
 }
 
-TEST_F(PageHeap, ReusesDirtyMemoryBeforeFresh) {
-  run* slab = m_.new_slab(1);
-  char* const address = m_.heap().address_of(*slab);
-  // It keeps the freed run from meeting fresh pages, and its class has a table of marks from now
-  // on.
-  ASSERT_NE(m_.new_slab(2), nullptr);
-  const std::uint64_t committed = m_.heap().stats().committed_bytes;
-  m_.drop(slab);
-  EXPECT_EQ(m_.heap().stats().committed_bytes, committed) << "dirty pages may be resident";
-  const std::uint64_t calls = space_.calls();
-  run* other = m_.new_slab(2);
-  EXPECT_EQ(m_.heap().address_of(*other), address) << "memory moves between classes";
-  EXPECT_FALSE(other->zero);
-  EXPECT_EQ(space_.calls(), calls) << "without a system call";
-  EXPECT_EQ(m_.heap().stats().committed_bytes, committed);
-  m_.drop(other);
-  run* large = m_.new_large(standard_classes.shapes[2].pages, 1);
-  EXPECT_EQ(m_.heap().address_of(*large), address);
-  EXPECT_FALSE(large->zero);
-}
-
 TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
   space_.set_limit(8 << 20);  // one range of 2 MiB
   run* first = m_.new_large(200, 1);
@@ -144,33 +123,6 @@ TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
   ASSERT_NE(again, nullptr);
   m_.audit();
   EXPECT_EQ(m_.heap().supply().purge_all(), 0u);
-}
-
-TEST_F(PageHeap, GrowsInPlaceUpToTheEndOfItsRangeAndNoFurther) {
-  space_.set_limit(8 << 20);  // the first range: 2 MiB
-  constexpr std::size_t all = (2 << 20) / page_size;
-  run* const a = m_.new_large(4, 1);
-  m_.resize(a, all + 1);
-  EXPECT_EQ(a->pages, 4u) << "one page more than the range has";
-  m_.resize(a, all);
-  EXPECT_EQ(a->pages, all);
-  m_.resize(a, all + 1);
-  EXPECT_EQ(a->pages, all);
-}
-
-TEST_F(PageHeap, MovedPagesLeaveCleanOnesBehindWithoutASystemCall) {
-  run* const from = m_.new_large(200, 1);
-  ASSERT_NE(m_.new_large(1, 1), nullptr);
-  char* const place = m_.heap().address_of(*from);
-  const std::uint64_t committed = m_.heap().stats().committed_bytes;
-  run* const to = m_.move(from, 300);
-  ASSERT_NE(to, from);
-  EXPECT_EQ(space_.calls(space_call::renew) + space_.calls(space_call::purge), 0u);
-  EXPECT_EQ(m_.heap().stats().committed_bytes, committed + 100 * page_size);
-  EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u) << "nothing was: the block has it all";
-  run* const next = m_.new_large(200, 1);
-  EXPECT_EQ(m_.heap().address_of(*next), place);
-  EXPECT_TRUE(next->zero) << "and the model has read it";
 }
 
 TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
@@ -214,28 +166,6 @@ TEST_F(PageHeap, RoomIsAddressesOnly) {
   m_.resize(r, 191);
   EXPECT_EQ(r->pages, 190u) << "but growth into it does";
   EXPECT_EQ(m_.heap().supply().runs().headroom_pages(), 190u);
-}
-
-TEST_F(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
-  const auto room_after = [](auto change) {
-    sealable<test_space> space;
-    modelled m(space);
-    run* r = m.new_large(200, 1);
-    EXPECT_NE(m.new_large(1, 1), nullptr);
-    r = m.move(r, 300);
-    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 300u);
-    change(m, r);
-    m.audit();
-    const std::size_t room = m.heap().supply().runs().headroom_pages();
-    m.drop_all();
-    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 0u);
-    m.audit();
-    return room;
-  };
-  EXPECT_EQ(room_after([](modelled& m, run* r) { m.resize(r, 299); }), 0u);
-  EXPECT_EQ(room_after([](modelled& m, run* r) { m.drop(r); }), 0u);
-  EXPECT_EQ(room_after([](modelled& m, run* r) { m.move(r, 700); }), 700u);
-  EXPECT_EQ(room_after([](modelled& m, run* r) { m.copy(r, 700); }), 700u);
 }
 
 TEST_F(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
@@ -318,30 +248,6 @@ TEST_F(PageHeap, AMoveThatFailsHalfwayLeavesTheBlockAsItWas) {
   EXPECT_EQ(failed_moves, 2u) << "of what was moved before, and of what it grew by";
 }
 
-TEST_F(PageHeap, FreedBlocksThatGrewServeOthersFromMemory) {
-  run* const r = m_.move(m_.new_large(200, 1), 300);
-  char* const place = m_.heap().address_of(*r);
-  ASSERT_NE(m_.new_large(1, 1), nullptr);
-  m_.drop(r);
-  EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u) << "it is dirty, and somebody may want it";
-  run* const next = m_.new_large(250, 1);
-  EXPECT_EQ(m_.heap().address_of(*next), place);
-  EXPECT_FALSE(next->zero);
-  EXPECT_EQ(m_.move(next, 400), next) << "nobody knows where its mappings end";
-  m_.drop(next);
-  m_.heap().supply().purge_all();
-  EXPECT_EQ(space_.calls(space_call::renew), 1u) << "its mapping is healed";
-  m_.audit();
-  run* const whole = m_.new_large(250, 1);
-  EXPECT_NE(m_.move(whole, 400), whole) << "it may be moved again";
-  // A long one, or one that did not fit its place, is not held for others.
-  m_.drop(m_.move(m_.new_large(1000, 1), 1030));
-  EXPECT_EQ(space_.calls(space_call::renew), 2u);
-  run* const outgrown = m_.move(m_.new_large(200, 1), 300);
-  m_.copy(outgrown, 700);
-  EXPECT_EQ(space_.calls(space_call::renew), 3u);
-}
-
 TEST_F(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
   run* const hole = m_.new_large(200, 1);
   m_.resize(hole, 256);
@@ -365,19 +271,6 @@ TEST_F(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
   EXPECT_EQ(m_.heap().stats().committed_bytes, committed) << "but before anything is committed";
 }
 
-TEST_F(PageHeap, WhereNoBlockHadGrownTheShortestRunThatFitsIsTaken) {
-  run* const hole = m_.new_large(256, 1);
-  ASSERT_NE(m_.new_large(1, 1), nullptr);
-  run* const other = m_.new_large(300, 1);
-  char* const place = m_.heap().address_of(*hole);
-  ASSERT_NE(m_.new_large(1, 1), nullptr);
-  m_.drop(hole);
-  ASSERT_NE(m_.new_large(128, 1), nullptr);
-  m_.drop(other);
-  run* const next = m_.new_large(128, 1);
-  EXPECT_EQ(m_.heap().address_of(*next), place + 128 * page_size);
-}
-
 TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
   std::uint64_t moved = 0;
   for (int i = 0; i < 5000; ++i) {
@@ -393,39 +286,6 @@ TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
   m_.audit();
   run* const r = m_.new_large(1, 1);
   EXPECT_NE(m_.move(r, 2), r) << "all are healed";
-}
-
-TEST_F(PageHeap, RefusedGrowthNeverExtendsARange) {
-  ASSERT_TRUE(m_.heap().start(standard_classes.bit_words_per_page));
-  const std::uint64_t at_start = space_.calls();
-  for (std::size_t c = 1; c < class_count; ++c)
-    EXPECT_EQ(m_.new_slab(static_cast<class_index>(c), growth::refused), nullptr);
-  EXPECT_EQ(m_.new_large(1, 1, growth::refused), nullptr);
-  EXPECT_EQ(m_.new_large(1000, 16, growth::refused), nullptr);
-  EXPECT_EQ(space_.calls(), at_start) << "nothing was free, so there was nothing to ask the system";
-
-  run* dirty = m_.new_large(64, 1);
-  run* between = m_.new_large(1, 1);
-  run* clean = m_.new_large(40, 1);
-  run* last = m_.new_large(1, 1);
-  ASSERT_TRUE(dirty != nullptr && between != nullptr && clean != nullptr && last != nullptr);
-  m_.drop(clean);
-  m_.heap().supply().purge_all();
-  m_.drop(dirty);
-  const std::uint64_t calls = space_.calls();
-  const std::uint64_t reserved = m_.heap().stats().reserved_bytes;
-  EXPECT_EQ(m_.new_large(65, 1, growth::refused), nullptr) << "no page is given back for it";
-  // Served by what is free, dirty before clean, until neither is long enough.
-  std::size_t got = 0;
-  while (run* r = m_.new_large(8, 1, growth::refused)) {
-    got += r->pages;
-    EXPECT_EQ(r->zero, got > 64);
-  }
-  EXPECT_EQ(got, 64u + 40u);
-  EXPECT_EQ(m_.new_slab(4, growth::refused), nullptr);
-  EXPECT_EQ(space_.calls(), calls);
-  EXPECT_EQ(m_.heap().stats().reserved_bytes, reserved);
-  EXPECT_NE(m_.new_slab(4, growth::allowed), nullptr);
 }
 
 TEST_F(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {

@@ -74,48 +74,6 @@ TEST(RangeSet, EntropyTellsWhereTablesAndBlocksLieEachByItself) {
   EXPECT_NE(a.blocks - a.tables, b.blocks - b.tables);
 }
 
-TEST(RangeSet, FindsAddressesByRange) {
-  fixture f;
-  run* early = f.ranges->take_fresh(200);
-  run* late = f.ranges->take_fresh(1000);
-  ASSERT_TRUE(early != nullptr && late != nullptr);
-  EXPECT_EQ(early->range, 0u);
-  EXPECT_EQ(late->range, 1u);
-  const auto number = [&](const run* r, std::size_t offset) {
-    return reinterpret_cast<std::uintptr_t>(f.address_of(r)) + offset;
-  };
-  for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, 200 * page_size - 1}) {
-    EXPECT_EQ(f.ranges->find(number(early, offset)), &(*f.ranges)[0]);
-    EXPECT_EQ(f.ranges->first_if_holds(number(early, offset)), &(*f.ranges)[0]);
-    EXPECT_EQ(f.ranges->find(number(late, offset)), &(*f.ranges)[1]);
-    EXPECT_EQ(f.ranges->first_if_holds(number(late, offset)), nullptr);
-  }
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    const page_range& range = (*f.ranges)[i];
-    EXPECT_EQ(f.ranges->find(range.base), &range);
-    EXPECT_EQ(f.ranges->find(range.base + range.commit_end * page_size - 1), &range);
-    EXPECT_NE(f.ranges->find(range.base - 1), &range);
-    EXPECT_NE(f.ranges->find(range.base + range.commit_end * page_size), &range);
-  }
-  EXPECT_EQ(f.ranges->find(0), nullptr);
-  EXPECT_EQ(f.ranges->find(UINTPTR_MAX), nullptr);
-}
-
-TEST(RangeSet, LaterRangesGrow) {
-  fixture f;
-  f.space.set_gap_max(SIZE_MAX);
-  f.space.set_limit(SIZE_MAX);
-  ASSERT_NE(f.ranges->take_fresh(256), nullptr);
-  for (std::uint32_t i = 1; i <= 3; ++i) {
-    run* r = f.ranges->take_fresh(1);
-    ASSERT_NE(r, nullptr);
-    EXPECT_EQ(r->range, i);
-    EXPECT_EQ((*f.ranges)[i].pages << page_shift, (64 * mib) << i);
-    ASSERT_NE(f.ranges->take_fresh((*f.ranges)[i].pages - 1), nullptr) << "the rest of it";
-  }
-  EXPECT_EQ(f.space.live_reservations(), fixture::reservations_of(4));
-}
-
 TEST(RangeSet, LaterRangesAreSmallWhereAddressesAreScarceButHoldWhatIsNeeded) {
   fixture f;
   f.space.set_limit(16'384 * page_size);
@@ -132,38 +90,6 @@ TEST(RangeSet, LaterRangesAreSmallWhereAddressesAreScarceButHoldWhatIsNeeded) {
   ASSERT_NE(r, nullptr);
   EXPECT_EQ(r->range, 3u);
   EXPECT_LE((*f.ranges)[3].pages, 7680u);
-}
-
-TEST(RangeSet, AReleasedRangeIsForgottenAndItsSlotServesAgain) {
-  fixture f;
-  ASSERT_NE(f.ranges->take_fresh(256), nullptr);
-  std::vector<run*> later;
-  for (int i = 0; i < 3; ++i) later.push_back(f.ranges->take_fresh(1000));
-  ASSERT_EQ(f.ranges->count(), 4u);
-  ASSERT_EQ(f.space.live_reservations(), fixture::reservations_of(4));
-  const auto second = reinterpret_cast<std::uintptr_t>(f.address_of(later[1]));
-
-  f.ranges->release((*f.ranges)[2]);
-  EXPECT_EQ(f.space.live_reservations(), fixture::reservations_of(3));
-  EXPECT_EQ(f.ranges->count(), 4u) << "a slot in the middle stays";
-  EXPECT_EQ(f.ranges->find(second), nullptr);
-  EXPECT_EQ(f.ranges->find(0), nullptr) << "an empty slot holds nothing";
-  EXPECT_EQ((*f.ranges)[2].pages, 0u);
-
-  run* again = f.ranges->take_fresh(1000);
-  ASSERT_NE(again, nullptr);
-  EXPECT_EQ(again->range, 2u) << "the free slot, not a new one";
-  EXPECT_EQ(again->first, 0u);
-  EXPECT_EQ(f.ranges->count(), 4u);
-  EXPECT_EQ(f.space.live_reservations(), fixture::reservations_of(4));
-
-  f.ranges->release((*f.ranges)[1]);
-  f.ranges->release((*f.ranges)[2]);
-  EXPECT_EQ(f.ranges->count(), 4u);
-  f.ranges->release((*f.ranges)[3]);
-  EXPECT_EQ(f.ranges->count(), 1u) << "all slots behind the first are free";
-  EXPECT_EQ(f.space.live_reservations(), fixture::reservations_of(1));
-  EXPECT_NE(f.ranges->find((*f.ranges)[0].base), nullptr);
 }
 
 TEST(RangeSet, AReleasedRangeTakesItsSlackAlong) {
@@ -200,37 +126,9 @@ struct roomy {
   [[nodiscard]] bool has_no_addresses() { return space.gaps() == 0; }
   [[nodiscard]] const page_range& first() const { return (*ranges)[0]; }
 
-  static constexpr std::size_t pages = (1024 * mib) >> page_shift;
   test_space space;
   std::unique_ptr<set> ranges = std::make_unique<set>(space);
 };
-
-TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
-  roomy f;
-  if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a gap";
-  EXPECT_EQ(f.first().pages, roomy::pages);
-  EXPECT_LE(f.space.live_bytes(), roomy::pages * sizeof(page_class) + mib)
-      << "an entry a page, and the first blocks";
-  const block_tables tables = f.ranges->first_tables();
-  std::uint32_t next = 0;
-  for (const std::size_t count : {1u, 300u, 2000u, 7u, 9000u}) {
-    run* const r = f.ranges->take_fresh(count);
-    ASSERT_NE(r, nullptr);
-    EXPECT_EQ(r->range, 0u);
-    EXPECT_EQ(r->first, next);
-    next += static_cast<std::uint32_t>(count);
-    // The tables of two thousandths, and a step that is ahead.
-    EXPECT_LE(f.space.live_bytes(), (std::size_t{next} << page_shift) / 6 * 7 + 2 * mib);
-    EXPECT_EQ(f.ranges->reserved_bytes(), f.space.live_bytes());
-  }
-  EXPECT_EQ(f.ranges->first_tables().origin, tables.origin);
-  EXPECT_EQ(f.ranges->first_tables().end, tables.end);
-  EXPECT_EQ(f.ranges->first_tables().classes, tables.classes);
-  EXPECT_EQ(f.space.live_reservations(), 2u) << "the gap and the class table";
-  f.ranges->release_all();
-  EXPECT_EQ(f.space.live_bytes(), 0u);
-  EXPECT_EQ(f.space.gaps(), 0u);
-}
 
 TEST(RangeSet, WhereSomebodyElseIsInTheRoomTheRangeEnds) {
   roomy f;
