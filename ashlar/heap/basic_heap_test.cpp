@@ -11,6 +11,18 @@ using namespace ashlar;
 using namespace test;
 using cache = test_heap::cache;
 
+TEST(Heap, IsUsableBeforeItsStart) {
+  const auto h = make_heap();
+  h->audit();
+  EXPECT_EQ(h->trim(), 0u);
+  check_equations(stats_of(*h));
+  EXPECT_EQ(h->space().calls(), 0u) << "asking costs nothing";
+  void* block = h->allocate_uncached(4);
+  ASSERT_NE(block, nullptr);
+  h->deallocate_uncached(block, "free");
+  h->deallocate_uncached(nullptr, "free");
+}
+
 TEST(Heap, StartsOnceAndTriesAgainWhenRefused) {
   for (std::uint64_t n = 1;; ++n) {
     const auto h = make_heap();

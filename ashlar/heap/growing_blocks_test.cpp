@@ -95,6 +95,21 @@ TEST(GrowingBlocks, ABlockGrowsToTheWholeBudget) {
   EXPECT_NE(make(*h, 12 * mebibyte), nullptr);
 }
 
+TEST(GrowingBlocks, ABlockThatShrinksAndGrowsAgainStaysWithoutASystemCall) {
+  const auto h = make_heap();
+  char* block = make(*h, mebibyte);
+  ASSERT_NE(make(*h, mebibyte), nullptr);
+  block = resize(*h, block, 2 * mebibyte);
+  ASSERT_NE(make(*h, mebibyte), nullptr);
+  h->space().set_clock(0);
+  const std::uint64_t calls = h->space().calls();
+  for (std::size_t size = 2 * mebibyte; size > mebibyte; size -= 50 * kibibyte)
+    EXPECT_EQ(resize(*h, block, size), block);
+  for (std::size_t size = mebibyte; size <= 2 * mebibyte; size += 50 * kibibyte)
+    EXPECT_EQ(resize(*h, block, size), block);
+  EXPECT_EQ(h->space().calls(), calls);
+}
+
 /// Two threads whose blocks grow, shrink and go, each with a pattern that no other may touch.
 void grow_and_shrink(test_heap& h, std::uint64_t seed) {
   struct text {

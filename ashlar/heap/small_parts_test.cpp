@@ -262,6 +262,20 @@ TEST_P(InterfaceHits, WhatIsNoHitIsLeftAsItIs) {
   m.heap->audit();
 }
 
+TEST_P(InterfaceHits, AFullStackTakesNoBlock) {
+  moving m(GetParam());
+  std::vector<void*> blocks;
+  for (int i = 0; i < 2000; ++i) blocks.push_back(allocate(*m.heap, *m.own, 48));
+  void* const last = allocate(*m.heap, *m.own, 48);
+  std::size_t freed = 0;
+  while (test_heap::try_deallocate(m.own->tops, blocks[freed])) ++freed;
+  m.warm({200});
+  EXPECT_EQ(m.move(last, 200), nullptr);
+  for (; freed != blocks.size(); ++freed) deallocate(*m.heap, *m.own, blocks[freed]);
+  deallocate(*m.heap, *m.own, last);
+  m.heap->audit();
+}
+
 // ---- class_file --------------------------------------------------------------------------------
 // What a file of classes may say, and what is told of one that cannot be used.
 

@@ -125,6 +125,21 @@ TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
   EXPECT_EQ(m_.heap().supply().purge_all(), 0u);
 }
 
+TEST_F(PageHeap, MovedPagesLeaveCleanOnesBehindWithoutASystemCall) {
+  run* const from = m_.new_large(200, 1);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  char* const place = m_.heap().address_of(*from);
+  const std::uint64_t committed = m_.heap().stats().committed_bytes;
+  run* const to = m_.move(from, 300);
+  ASSERT_NE(to, from);
+  EXPECT_EQ(space_.calls(space_call::renew) + space_.calls(space_call::purge), 0u);
+  EXPECT_EQ(m_.heap().stats().committed_bytes, committed + 100 * page_size);
+  EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u) << "nothing was: the block has it all";
+  run* const next = m_.new_large(200, 1);
+  EXPECT_EQ(m_.heap().address_of(*next), place);
+  EXPECT_TRUE(next->zero) << "and the model has read it";
+}
+
 TEST_F(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
   for (const bool copied : {false, true}) {
     SCOPED_TRACE(copied);
@@ -166,6 +181,28 @@ TEST_F(PageHeap, RoomIsAddressesOnly) {
   m_.resize(r, 191);
   EXPECT_EQ(r->pages, 190u) << "but growth into it does";
   EXPECT_EQ(m_.heap().supply().runs().headroom_pages(), 190u);
+}
+
+TEST_F(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
+  const auto room_after = [](auto change) {
+    sealable<test_space> space;
+    modelled m(space);
+    run* r = m.new_large(200, 1);
+    EXPECT_NE(m.new_large(1, 1), nullptr);
+    r = m.move(r, 300);
+    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 300u);
+    change(m, r);
+    m.audit();
+    const std::size_t room = m.heap().supply().runs().headroom_pages();
+    m.drop_all();
+    EXPECT_EQ(m.heap().supply().runs().headroom_pages(), 0u);
+    m.audit();
+    return room;
+  };
+  EXPECT_EQ(room_after([](modelled& m, run* r) { m.resize(r, 299); }), 0u);
+  EXPECT_EQ(room_after([](modelled& m, run* r) { m.drop(r); }), 0u);
+  EXPECT_EQ(room_after([](modelled& m, run* r) { m.move(r, 700); }), 700u);
+  EXPECT_EQ(room_after([](modelled& m, run* r) { m.copy(r, 700); }), 700u);
 }
 
 TEST_F(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
@@ -246,6 +283,30 @@ TEST_F(PageHeap, AMoveThatFailsHalfwayLeavesTheBlockAsItWas) {
     if (ran_out) break;
   }
   EXPECT_EQ(failed_moves, 2u) << "of what was moved before, and of what it grew by";
+}
+
+TEST_F(PageHeap, FreedBlocksThatGrewServeOthersFromMemory) {
+  run* const r = m_.move(m_.new_large(200, 1), 300);
+  char* const place = m_.heap().address_of(*r);
+  ASSERT_NE(m_.new_large(1, 1), nullptr);
+  m_.drop(r);
+  EXPECT_EQ(m_.heap().stats().given_back_bytes, 0u) << "it is dirty, and somebody may want it";
+  run* const next = m_.new_large(250, 1);
+  EXPECT_EQ(m_.heap().address_of(*next), place);
+  EXPECT_FALSE(next->zero);
+  EXPECT_EQ(m_.move(next, 400), next) << "nobody knows where its mappings end";
+  m_.drop(next);
+  m_.heap().supply().purge_all();
+  EXPECT_EQ(space_.calls(space_call::renew), 1u) << "its mapping is healed";
+  m_.audit();
+  run* const whole = m_.new_large(250, 1);
+  EXPECT_NE(m_.move(whole, 400), whole) << "it may be moved again";
+  // A long one, or one that did not fit its place, is not held for others.
+  m_.drop(m_.move(m_.new_large(1000, 1), 1030));
+  EXPECT_EQ(space_.calls(space_call::renew), 2u);
+  run* const outgrown = m_.move(m_.new_large(200, 1), 300);
+  m_.copy(outgrown, 700);
+  EXPECT_EQ(space_.calls(space_call::renew), 3u);
 }
 
 TEST_F(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
