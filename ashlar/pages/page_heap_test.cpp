@@ -125,6 +125,18 @@ TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
   EXPECT_EQ(m_.heap().supply().purge_all(), 0u);
 }
 
+TEST_F(PageHeap, GrowsInPlaceUpToTheEndOfItsRangeAndNoFurther) {
+  space_.set_limit(8 << 20);  // the first range: 2 MiB
+  constexpr std::size_t all = (2 << 20) / page_size;
+  run* const a = m_.new_large(4, 1);
+  m_.resize(a, all + 1);
+  EXPECT_EQ(a->pages, 4u) << "one page more than the range has";
+  m_.resize(a, all);
+  EXPECT_EQ(a->pages, all);
+  m_.resize(a, all + 1);
+  EXPECT_EQ(a->pages, all);
+}
+
 TEST_F(PageHeap, MovedPagesLeaveCleanOnesBehindWithoutASystemCall) {
   run* const from = m_.new_large(200, 1);
   ASSERT_NE(m_.new_large(1, 1), nullptr);
