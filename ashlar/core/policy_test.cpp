@@ -7,7 +7,6 @@
 #include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/core/policy.hpp>
-#include <ashlar/core/tagged_stack.hpp>
 
 namespace {
 
@@ -58,34 +57,6 @@ TEST(ExactDivisor, AgreesWithDivisionForAllSixteenBitNumbers) {
       }
     }
   }
-}
-
-TEST(ExactDivisor, RejectsAddressesBelowTheBaseAndBetweenBlocks) {
-  for (std::size_t stride : {8u, 16u, 24u, 40u, 48u, 104u, 1000u, 4096u}) {
-    const detail::exact_divisor<> divisor(stride);
-    const std::size_t count = 1000;
-    for (std::size_t n = 0; n < count * stride; ++n) {
-      ASSERT_EQ(divisor.quotient(n) < count, n % stride == 0);
-      ASSERT_GE(divisor.quotient(std::size_t{0} - 1 - n), count);
-    }
-  }
-}
-
-// ---- tagged_stack ----
-
-template <class Word>
-class TaggedStack : public testing::Test {};
-using words = testing::Types<std::uint64_t, std::uint32_t>;
-TYPED_TEST_SUITE(TaggedStack, words);
-
-TYPED_TEST(TaggedStack, IsLastInFirstOut) {
-  detail::tagged_stack<TypeParam> stack;
-  using index = typename detail::tagged_stack<TypeParam>::index_type;
-  index links[100];
-  EXPECT_EQ(stack.pop(links), stack.none);
-  for (index i = 0; i < 100; ++i) stack.push(links, i);
-  for (int i = 99; i >= 0; --i) EXPECT_EQ(stack.pop(links), i);
-  EXPECT_EQ(stack.pop(links), stack.none);
 }
 
 // ---- locks ----
@@ -168,20 +139,6 @@ TEST(CheckBytes, ACanaryDependsOnItsAddress) {
   EXPECT_TRUE(detail::canary_intact(a, 16));
   __builtin_memcpy(a, b, 16);
   EXPECT_FALSE(detail::canary_intact(a, 16));
-}
-
-TEST(CheckBytes, EverySingleChangedByteIsSeen) {
-  std::byte a[32];
-  for (int at = 0; at < 32; ++at) {
-    for (int bit = 0; bit < 8; ++bit) {
-      detail::write_canary(a, 32);
-      a[at] ^= std::byte(1u << bit);
-      EXPECT_FALSE(detail::canary_intact(a, 32));
-      detail::fill_bytes(a, 32, detail::freed_fill);
-      a[at] ^= std::byte(1u << bit);
-      EXPECT_FALSE(detail::bytes_are(a, 32, detail::freed_fill));
-    }
-  }
 }
 
 TEST(Quarantine, IsFirstInFirstOut) {

@@ -129,16 +129,6 @@ TEST_F(CentralWithPages, SlabsOfSteadyGrowthAreInMemory) {
   f.audit(2 * slab + 1);
 }
 
-TEST_F(CentralWithPages, WhatTheSystemDoesNotPutIntoMemoryIsHandedOutAllTheSame) {
-  fixture f(standard_classes.of_size(256), 0, 0);
-  f.space.fail_always(space_call::populate, true);
-  const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
-  ASSERT_EQ(blocks.size(), f.blocks_of_a_slab());
-  EXPECT_EQ(f.space.calls(space_call::populate), 1u);
-  for (void* const block : blocks) *static_cast<char*>(block) = 1;
-  f.audit(blocks.size());
-}
-
 // The program may leave most of such a block empty.
 TEST(Central, SlabsOfBlocksAboveAPageWaitForTheirPages) {
   fixture f(standard_classes.of_size(2 * page_size), 0, 0);
@@ -168,19 +158,6 @@ TEST_F(CentralWithPages, BlocksComeBackWhilePagesOfTheirSlabLeave) {
     f.audit(blocks.size() + others.size());
     EXPECT_EQ(f.take(1, growth::refused).size(), 1u) << "of the slab, or of its pages";
   }
-}
-
-TEST(Central, ASlabThatIsFullOrGoneHasNoPagesToGive) {
-  fixture f(detail::standard_classes.of_size(256), 0);
-  const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
-  const slab_place place = f.heap->next_slab({});
-  const std::uint64_t purges = f.space.calls(space_call::purge);
-  EXPECT_EQ(f.one.give_back_free_pages(place, first_pages, true), 0u) << "full";
-  f.give(blocks);
-  EXPECT_EQ(f.one.counts().slabs, 0u);
-  EXPECT_EQ(f.one.give_back_free_pages(place, first_pages, true), 0u) << "gone";
-  EXPECT_EQ(f.space.calls(space_call::purge), purges);
-  f.audit(0);
 }
 
 TEST(Central, BatchesLeaveTheStashAsTheyCame) {
@@ -241,58 +218,6 @@ TEST(Central, ATakeThatWaitsWhileKeysComeIntoUseGivesThem) {
     EXPECT_TRUE(has_key(f.heap->keys().secret(), block));
     EXPECT_EQ(*f.heap->mark_at(block, shift), mark_of(block));
   }
-}
-
-// The first cache has the secret before the heap says that keys are in use.
-TEST(Central, ABlockWithItsKeyIsServedWhileKeysComeIntoUse) {
-  fixture f(6, 0);
-  const unsigned shift = mark_shift_of(standard_classes.shapes[6].block_size);
-  void* const block = f.take(1).front();
-  *f.heap->mark_at(block, shift) = mark_of(block);
-  set_first_word(block, key_of(f.heap->keys().secret(), block));
-  EXPECT_TRUE(block_use(*f.heap, shift).wake(block));
-  EXPECT_EQ(first_word(block), 0u);
-  EXPECT_FALSE(block_use(*f.heap, shift).wake(block)) << "it rests twice";
-}
-
-TEST(Central, AStashTakesMemoryWithItsFirstUse) {
-  fixture f(9, 1000);
-  const std::vector<void*> blocks = f.take(100);
-  f.space.refuse_memory(true);
-  f.give(blocks);
-  EXPECT_EQ(f.one.stashed(), 0u) << "they are in their slab";
-  f.audit(0);
-  f.space.refuse_memory(false);
-  f.give(f.take(100));
-  EXPECT_EQ(f.one.stashed(), 100u);
-  f.audit(0);
-}
-
-TEST(Central, AShortBatchComesBeforeANewSlab) {
-  fixture f(detail::standard_classes.of_size(shared_slab_block_max), 16);
-  EXPECT_EQ(f.take(f.blocks_of_a_slab() - 1).size(), f.blocks_of_a_slab() - 1);
-  EXPECT_EQ(f.take(3).size(), 1u);
-  EXPECT_EQ(f.one.counts().slabs, 1u);
-  EXPECT_EQ(f.take(3).size(), 3u);
-  EXPECT_EQ(f.one.counts().slabs, 2u);
-}
-
-TEST(Central, SettlingLetsEmptySlabsLeave) {
-  fixture f(3, 20'000);
-  const std::vector<void*> blocks = f.take_all(4 * f.blocks_of_a_slab());
-  const auto made = f.one.counts().made;
-  f.give(blocks);
-  EXPECT_EQ(f.one.counts().slabs, 4u);
-  f.audit(0);
-  f.settle();
-  f.audit(0);
-  EXPECT_EQ(f.one.counts().slabs, 0u);
-  EXPECT_EQ(f.one.counts().made, 0u);
-  EXPECT_EQ(f.one.counts().made_peak, made);
-  EXPECT_EQ(f.one.counts().held_peak, blocks.size());
-  f.heap->supply().purge_all();
-  EXPECT_EQ(f.heap->stats().committed_bytes, 0u);
-  EXPECT_EQ(f.take(10).size(), 10u);
 }
 
 TEST(Central, OthersGetBlocksWhileAStashIsSorted) {
@@ -405,21 +330,6 @@ TEST(Central, SettlingTheUnusedKeepsWhatWasNeeded) {
     EXPECT_EQ(f.one.stashed(), 0u) << "settle takes everything";
     f.audit(40);
   }
-}
-
-TEST(Central, WithoutGrowthItServesOnlyWhatItHas) {
-  fixture f(6, 100);
-  EXPECT_TRUE(f.take(10, growth::refused).empty());
-  f.audit(0);
-  EXPECT_EQ(f.one.counts().slabs, 0u);
-  const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
-  ASSERT_EQ(blocks.size(), f.blocks_of_a_slab());
-  EXPECT_TRUE(f.take(1, growth::refused).empty());
-  f.give({blocks.begin(), blocks.begin() + 150});  // 100 are stashed, 50 go to the slab
-  EXPECT_EQ(f.take(200, growth::refused).size(), 100u);
-  EXPECT_EQ(f.take(200, growth::refused).size(), 50u);
-  EXPECT_TRUE(f.take(1, growth::refused).empty());
-  f.audit(blocks.size());
 }
 
 TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {

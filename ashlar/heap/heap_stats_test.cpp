@@ -8,19 +8,6 @@ using namespace ashlar;
 using namespace test;
 using cache = test_heap::cache;
 
-TEST(HeapStats, ACacheThatIsReusedCountsNothingOfItsPast) {
-  auto [h, own] = heap_with_cache();
-  std::vector<void*> held;
-  held.push_back(allocate(*h, *own, 16));  // a whole batch comes, and is published
-  const std::size_t batch = own->count(1);
-  ASSERT_GT(batch, 10u);
-  for (std::size_t i = 0; i < batch; ++i) held.push_back(allocate(*h, *own, 16));
-  ASSERT_EQ(own->count(1), 0u);
-  h->detach(own);
-  ASSERT_EQ(h->attach(), own);
-  EXPECT_EQ(stats_of(*h).classes[0].blocks_in_use, held.size());
-}
-
 TEST(HeapStats, CountCachesMetadataAndReservations) {
   const auto h = make_heap();
   cache* a = h->attach();

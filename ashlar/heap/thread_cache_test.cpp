@@ -56,18 +56,6 @@ std::size_t bytes_of_all(const thread_cache& cache) {
   return bytes;
 }
 
-TEST(ThreadCache, StartsEmptyAndClosed) {
-  const auto cache = new_cache();
-  EXPECT_EQ(cache->room_bytes(), 0u);
-  for (std::size_t i = 0; i < class_count; ++i) {
-    const auto c = static_cast<class_index>(i);
-    EXPECT_FALSE(cache->is_open(c));
-    EXPECT_EQ(cache->count(c), 0u);
-    EXPECT_EQ(cache->limit(c), cache->top(c)) << "closed, so full as well";
-    expect_null_at_the_ends_only(*cache, c);
-  }
-}
-
 TEST(ThreadCache, FirstCapacitiesFollowTheBytes) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{256}, cached_bytes_first}) {
     for (std::size_t c = 1; c < class_count; ++c) {
@@ -134,16 +122,6 @@ void expect_rooms_apart(thread_cache& cache) {
   EXPECT_EQ(cache.top(0)[0], nullptr);
 }
 
-TEST(ThreadCache, RoomsDoNotOverlap) {
-  const auto cache = new_open_cache();
-  expect_rooms_apart(*cache);
-  grow_all_to_the_most(*cache);
-  for (const class_index c : all_classes()) {
-    EXPECT_EQ(cache->capacity[c], most_capacity(block_sizes[c])) << "there are slots for all";
-  }
-  expect_rooms_apart(*cache);
-}
-
 TEST(ThreadCache, TheLastRoomGrowsInPlace) {
   const auto cache = new_cache();
   ASSERT_TRUE(open(*cache, 5));
@@ -192,29 +170,6 @@ TEST(ThreadCache, GrowingKeepsEveryBlockInItsOrder) {
         ASSERT_EQ(cache->first(c)[n], block(n + 1)) << "class " << int{c} << ", block " << n;
     } while (grow_both_ways(*cache, c));
     EXPECT_EQ(count, most_capacity(block_sizes[c]));
-  }
-}
-
-TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
-  const auto cache = new_open_cache();
-  for (const class_index c : all_classes()) {
-    std::size_t before = cache->capacity[c];
-    while (grow_both_ways(*cache, c)) {
-      const std::size_t now = cache->capacity[c];
-      EXPECT_GT(now, before);
-      EXPECT_LE(now, 4 * before);
-      EXPECT_EQ(cache->limit(c), cache->first(c) + now);
-      EXPECT_EQ(cache->top(c), cache->first(c)) << "growing moves no block";
-      expect_null_at_the_ends_only(*cache, c);
-      before = now;
-    }
-    EXPECT_EQ(before, most_capacity(block_sizes[c]));
-    const std::size_t bytes =
-        block_sizes[c] > shared_slab_block_max ? cached_lone_bytes_max : cached_bytes_max;
-    EXPECT_TRUE(before == cached_blocks_max || before == cached_blocks_min ||
-                (before * block_sizes[c] <= bytes && (before + 1) * block_sizes[c] > bytes));
-    EXPECT_FALSE(grow_both_ways(*cache, c));
-    EXPECT_EQ(cache->capacity[c], before);
   }
 }
 

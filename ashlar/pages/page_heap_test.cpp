@@ -95,27 +95,6 @@ TEST_F(PageHeap, AddressesOutsideOfEveryRangeBelongToNobody) {
   }
 }
 
-TEST_F(PageHeap, ReusesDirtyMemoryBeforeFresh) {
-  run* slab = m_.new_slab(1);
-  char* const address = m_.heap().address_of(*slab);
-  // It keeps the freed run from meeting fresh pages, and its class has a table of marks from now
-  // on.
-  ASSERT_NE(m_.new_slab(2), nullptr);
-  const std::uint64_t committed = m_.heap().stats().committed_bytes;
-  m_.drop(slab);
-  EXPECT_EQ(m_.heap().stats().committed_bytes, committed) << "dirty pages may be resident";
-  const std::uint64_t calls = space_.calls();
-  run* other = m_.new_slab(2);
-  EXPECT_EQ(m_.heap().address_of(*other), address) << "memory moves between classes";
-  EXPECT_FALSE(other->zero);
-  EXPECT_EQ(space_.calls(), calls) << "without a system call";
-  EXPECT_EQ(m_.heap().stats().committed_bytes, committed);
-  m_.drop(other);
-  run* large = m_.new_large(standard_classes.shapes[2].pages, 1);
-  EXPECT_EQ(m_.heap().address_of(*large), address);
-  EXPECT_FALSE(large->zero);
-}
-
 TEST_F(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
   space_.set_limit(8 << 20);  // one range of 2 MiB
   run* first = m_.new_large(200, 1);
@@ -354,19 +333,6 @@ TEST_F(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
   EXPECT_EQ(m_.heap().stats().committed_bytes, committed) << "but before anything is committed";
 }
 
-TEST_F(PageHeap, WhereNoBlockHadGrownTheShortestRunThatFitsIsTaken) {
-  run* const hole = m_.new_large(256, 1);
-  ASSERT_NE(m_.new_large(1, 1), nullptr);
-  run* const other = m_.new_large(300, 1);
-  char* const place = m_.heap().address_of(*hole);
-  ASSERT_NE(m_.new_large(1, 1), nullptr);
-  m_.drop(hole);
-  ASSERT_NE(m_.new_large(128, 1), nullptr);
-  m_.drop(other);
-  run* const next = m_.new_large(128, 1);
-  EXPECT_EQ(m_.heap().address_of(*next), place + 128 * page_size);
-}
-
 TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
   std::uint64_t moved = 0;
   for (int i = 0; i < 5000; ++i) {
@@ -382,39 +348,6 @@ TEST_F(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
   m_.audit();
   run* const r = m_.new_large(1, 1);
   EXPECT_NE(m_.move(r, 2), r) << "all are healed";
-}
-
-TEST_F(PageHeap, RefusedGrowthNeverExtendsARange) {
-  ASSERT_TRUE(m_.heap().start(standard_classes.bit_words_per_page));
-  const std::uint64_t at_start = space_.calls();
-  for (std::size_t c = 1; c < class_count; ++c)
-    EXPECT_EQ(m_.new_slab(static_cast<class_index>(c), growth::refused), nullptr);
-  EXPECT_EQ(m_.new_large(1, 1, growth::refused), nullptr);
-  EXPECT_EQ(m_.new_large(1000, 16, growth::refused), nullptr);
-  EXPECT_EQ(space_.calls(), at_start) << "nothing was free, so there was nothing to ask the system";
-
-  run* dirty = m_.new_large(64, 1);
-  run* between = m_.new_large(1, 1);
-  run* clean = m_.new_large(40, 1);
-  run* last = m_.new_large(1, 1);
-  ASSERT_TRUE(dirty != nullptr && between != nullptr && clean != nullptr && last != nullptr);
-  m_.drop(clean);
-  m_.heap().supply().purge_all();
-  m_.drop(dirty);
-  const std::uint64_t calls = space_.calls();
-  const std::uint64_t reserved = m_.heap().stats().reserved_bytes;
-  EXPECT_EQ(m_.new_large(65, 1, growth::refused), nullptr) << "no page is given back for it";
-  // Served by what is free, dirty before clean, until neither is long enough.
-  std::size_t got = 0;
-  while (run* r = m_.new_large(8, 1, growth::refused)) {
-    got += r->pages;
-    EXPECT_EQ(r->zero, got > 64);
-  }
-  EXPECT_EQ(got, 64u + 40u);
-  EXPECT_EQ(m_.new_slab(4, growth::refused), nullptr);
-  EXPECT_EQ(space_.calls(), calls);
-  EXPECT_EQ(m_.heap().stats().reserved_bytes, reserved);
-  EXPECT_NE(m_.new_slab(4, growth::allowed), nullptr);
 }
 
 TEST_F(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {
