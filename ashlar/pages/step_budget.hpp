@@ -42,7 +42,7 @@ inline constexpr std::size_t step_kinds = static_cast<std::size_t>(step::slab_ma
   constexpr std::size_t costs[step_kinds] = {
       /*block_taken*/ 30,     /*slab_taken_from*/ 110,
       /*word_passed*/ 6,      /*stretch_sorted*/ 105,
-      /*block_sorted*/ 32,    /*slab_left*/ 500,
+      /*block_sorted*/ 30,    /*slab_left*/ 500,
       /*stack_passed*/ 45,    /*class_passed*/ 20,
       /*class_summed*/ 110,   /*run_passed*/ 40,
       /*run_purged*/ 450,     /*slab_looked_at*/ 300,
