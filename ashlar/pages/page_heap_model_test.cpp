@@ -43,11 +43,14 @@ void run_over_several_ranges(modelled& m, sealable<test_space>& space) {
     if (i % 250 == 0) m.audit();
     if (testing::Test::HasFailure()) return;
   }
-  EXPECT_GT(space.live_reservations(), 1u) << "the program never left the first range";
+  // The first range, in a gap with its tables, or reserved beside them: under sanitizers there are
+  // no gaps.
+  const std::size_t of_first = space.gaps() == 0 ? 2 : 1;
+  EXPECT_GT(space.live_reservations(), of_first) << "the program never left the first range";
   m.drop_all();
   m.heap().supply().purge_all();
   m.audit();
-  EXPECT_EQ(space.live_reservations(), 1u) << "the later ranges are empty: they must be gone";
+  EXPECT_EQ(space.live_reservations(), of_first) << "the later ranges are empty: they must be gone";
 }
 
 TEST_F(PageHeap, RandomProgramsOverSeveralRangesAgreeWithTheModel) {

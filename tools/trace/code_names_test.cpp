@@ -63,7 +63,7 @@ TEST_F(SourceLines, TheLargestVariableIsNamed) {
   call_names names({{0, 1, 0, "/proc/self/exe"}}, {});
   const static_variable found = names.largest_variable("exe");
   EXPECT_NE(found.name.find("a_large_table"), std::string::npos) << found.name;
-  EXPECT_EQ(found.bytes, sizeof a_large_table);
+  EXPECT_GE(found.bytes, sizeof a_large_table);  // sanitizers add to it
   EXPECT_EQ(names.largest_variable("other").bytes, 0u);
   EXPECT_EQ(names.largest_variable("").bytes, 0u);
 }
