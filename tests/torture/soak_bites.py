@@ -65,7 +65,7 @@ def main():
         sys.exit("soak_bites: without a leak it measures one")
     if not 0.7 * planted < leak.unowned_slope[0] < 1.5 * planted:
         sys.exit(f"soak_bites: of the planted leak of {planted} KiB a minute it measures {leak.unowned_slope[0]:.0f}")
-    if pin.unowned_slope[1] < 2 * abs(clean.unowned_slope[2]) or not pin.faults()[0].startswith("leak:"):
+    if pin.unowned_slope[1] < 2 * abs(clean.unowned_slope[0]) or not pin.faults()[0].startswith("leak:"):
         sys.exit("soak_bites: it does not notice that every third small block stays")
 
 
