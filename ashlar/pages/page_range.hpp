@@ -34,79 +34,10 @@
 #include <ashlar/pages/block_sign.hpp>
 #include <ashlar/pages/block_tables.hpp>
 #include <ashlar/pages/grown_table.hpp>
+#include <ashlar/pages/range_layout.hpp>
 #include <ashlar/pages/run.hpp>
 
 namespace ashlar::detail {
-
-/// Where the tables of marks of a range are: R of block_sign.hpp is the range's length, rounded up
-/// so that each table begins at a page.
-[[nodiscard]] constexpr std::size_t marks_span(std::size_t bytes) noexcept {
-  return align_up(bytes, page_size << mark_shift_max);
-}
-/// Returns: bytes of addresses of all the tables.
-[[nodiscard]] constexpr std::size_t marks_bytes(std::size_t bytes) noexcept {
-  return (marks_span(bytes) >> (mark_shift_min - 1)) - (marks_span(bytes) >> mark_shift_max);
-}
-/// Returns: the tables of the range of `bytes` at `base`, whose marks are at `marks`. Requires: as
-/// many zeros are before `classes` as the range has pages, rounded up.
-[[nodiscard]] inline block_tables tables_placed(std::uintptr_t base, std::size_t bytes,
-                                                const page_class* classes, void* marks) noexcept {
-  const std::size_t span = marks_span(bytes);
-  return {.origin = base - span,
-          .end = 2 * span,
-          .classes = classes - (span >> page_shift),
-          .marks = reinterpret_cast<std::uintptr_t>(marks) - (span >> mark_shift_max)};
-}
-
-/// The windows of a gap, each with a range. R is the length of the first one:
-///
-///   from the origin  R          2R         16R         32R         256R         512R
-///                    | 0: 1 GiB |          | 1: 16 GiB |           | 2: 256 GiB |
-///
-/// The class table tells of all before the end of the last window in use. So a heap of less than a
-/// GiB has one of a MiB. A window begins 16 times as far away as the one before. Then no two
-/// windows have a mark at the same place: there are tables of marks for four lengths, each twice
-/// the one before (block_sign.hpp).
-struct gap_windows {
-  static constexpr unsigned count = sizeof(void*) == 8 ? 3 : 1;
-  static constexpr unsigned step_shift = mark_shift_max - mark_shift_min + 1;
-  static constexpr std::size_t first_max = (std::size_t{1} << 30) >> page_shift;
-
-  constexpr gap_windows() noexcept = default;
-  constexpr explicit gap_windows(std::size_t all_pages) noexcept {
-    for (unsigned w = 0; w < count; ++w) {
-      pages[w] = std::min(all_pages, first_max << step_shift * w);
-      all_pages -= pages[w];
-    }
-  }
-  /// Returns: one window of any length, for a range that hits do not look into.
-  [[nodiscard]] static constexpr gap_windows one(std::size_t all_pages) noexcept {
-    gap_windows made;
-    made.pages[0] = all_pages;
-    return made;
-  }
-  /// Returns: how many pages behind the origin window `w` begins.
-  [[nodiscard]] constexpr std::size_t begin(unsigned w) const noexcept {
-    return rounded(pages[0]) << step_shift * w;
-  }
-  /// Returns: how many pages behind the origin it ends.
-  [[nodiscard]] constexpr std::size_t end(unsigned w) const noexcept {
-    return begin(w) + rounded(pages[w]);
-  }
-  /// Returns: where the last window ends.
-  [[nodiscard]] constexpr std::size_t end() const noexcept {
-    unsigned last = 0;
-    while (last + 1 < count && pages[last + 1] != 0) ++last;
-    return end(last);
-  }
-
-  std::size_t pages[count] = {};
-
- private:
-  static constexpr std::size_t rounded(std::size_t page_count) noexcept {
-    return marks_span(page_count << page_shift) >> page_shift;
-  }
-};
 
 /// Returns: a number that nobody can know beforehand, if the space has such; else 0.
 template <class Space>
@@ -155,7 +86,6 @@ class page_range {
     windows_ = windows_of(page_count);
     const gap_layout at(windows_, bit_words, extra_bytes);
     gap_ = gap;
-    leaves_gap_ = true;
     gap_tables_ = align_up(reinterpret_cast<std::uintptr_t>(gap), huge_page) +
                   somewhere(entropy != 0 ? entropy >> 32 << page_shift
                                          : reinterpret_cast<std::uintptr_t>(near));
@@ -174,7 +104,6 @@ class page_range {
   [[nodiscard]] bool open_window(Space& space, const page_range& first, unsigned w,
                                  std::size_t told, std::uint8_t index) noexcept {
     windows_ = first.windows_;
-    gap_ = first.gap_;
     gap_tables_ = first.gap_tables_;
     base = first.tables.origin + (windows_.begin(w) << page_shift);
     block_tables shared = first.tables;
@@ -193,7 +122,7 @@ class page_range {
   [[nodiscard]] bool reserve(Space& space, std::size_t page_count, std::size_t bit_words,
                              std::uint8_t index) noexcept {
     const std::size_t class_bytes = 2 * class_table_bytes(page_count);
-    const layout at(page_count, bit_words);
+    const table_layout at(page_count, bit_words);
     const std::size_t table_bytes = class_bytes + at.end + marks_bytes(page_count * page_size);
     if (!reserve_addresses(space, page_count * page_size)) return false;
     auto* classes = static_cast<char*>(space.reserve_zeros(table_bytes));
@@ -223,7 +152,7 @@ class page_range {
   /// use.
   template <address_space Space>
   void release(Space& space) noexcept {
-    if (gap_ != nullptr) {
+    if (is_in_gap()) {
       const auto give_back = [&space](void* p, std::size_t bytes) {
         if (bytes != 0) space.release(p, bytes);
       };
@@ -234,7 +163,7 @@ class page_range {
       give_back(slack.entries(), slack.committed_bytes());
       for (const auto& of_shift : marks) give_back(of_shift.entries(), of_shift.committed_bytes());
       give_back(table_reservation_, table_reservation);
-      if (leaves_gap_) space.leave_gap(gap_);
+      if (gap_ != nullptr) space.leave_gap(gap_);
     } else {
       space.release(reserved_, reserved_addresses_);
       if (slack.entries() != nullptr) space.release(slack.entries(), slack_bytes(pages));
@@ -322,7 +251,7 @@ class page_range {
 
   /// Returns: whether so many free pages at the top are worth a retreat.
   [[nodiscard]] bool may_retreat(std::size_t count) const noexcept {
-    return gap_ != nullptr && count >= retreat_min;
+    return is_in_gap() && count >= retreat_min;
   }
   /// Effects: the pages from `first` on are nobody's again. Requires: may_retreat; they are in no
   /// run.
@@ -359,9 +288,9 @@ class page_range {
   template <address_space Space>
   [[nodiscard]] bool keep_slack(Space& space) noexcept {
     if (slack.entries() == nullptr) {
-      void* memory = gap_ != nullptr ? slack_gap_ : space.reserve_zeros(slack_bytes(pages));
+      void* memory = is_in_gap() ? slack_gap_ : space.reserve_zeros(slack_bytes(pages));
       if (memory == nullptr) return false;
-      slack.place(memory, gap_ != nullptr ? ground::gap : ground::reserved);
+      slack.place(memory, is_in_gap() ? ground::gap : ground::reserved);
     }
     return slack.ensure(space, slots_of(top), slots_of(pages));
   }
@@ -412,7 +341,7 @@ class page_range {
 
   /// Returns: bytes of addresses that the range and its tables have.
   [[nodiscard]] std::size_t reserved_bytes() const noexcept {
-    if (gap_ != nullptr) {
+    if (is_in_gap()) {
       std::size_t bytes = (commit_end << page_shift) + table_reservation +
                           run_of.committed_bytes() + runs.committed_bytes() +
                           bits.committed_bytes() + slack.committed_bytes();
@@ -459,21 +388,6 @@ class page_range {
   static constexpr std::size_t retreat_min = 4 * 1024 * 1024 / page_size;
   static constexpr std::size_t commit_step_max = 64 * 1024 * 1024 / page_size;
 
-  /// What one of the system's page tables covers: a small heap's blocks lie in one.
-  static constexpr std::size_t huge_page = std::size_t{2} << 20;
-
-  /// The class table has whole pages, and as many before it that stay zero (block_tables.hpp).
-  static constexpr std::size_t class_table_bytes(std::size_t page_count) noexcept {
-    return align_up(page_count * sizeof(page_class), page_size);
-  }
-
-  static constexpr std::size_t slots_of(std::size_t page_count) noexcept {
-    return page_count * (page_size / block_granule);
-  }
-  static constexpr std::size_t slack_bytes(std::size_t page_count) noexcept {
-    return align_up(slots_of(page_count) * sizeof(std::uint16_t), page_size);
-  }
-
   [[nodiscard]] grown_table<block_mark>& marks_of(unsigned shift) noexcept {
     return marks[shift - mark_shift_min];
   }
@@ -496,7 +410,7 @@ class page_range {
     pages = windows_.pages[w];
     bit_words_per_page_ = bit_words;
     number = index;
-    const layout at(pages, bit_words);
+    const table_layout at(pages, bit_words);
     auto* const begin_of_tables = reinterpret_cast<char*>(gap_tables_ + own_tables);
     run_of.place(begin_of_tables, ground::gap);
     bits.place(begin_of_tables + at.bits, ground::gap);
@@ -522,46 +436,7 @@ class page_range {
     return false;
   }
 
-  /// Where the tables behind run_of begin: offsets from run_of's begin.
-  struct layout {
-    constexpr layout(std::size_t page_count, std::size_t bit_words) noexcept
-        : bits(align_up(page_count * sizeof(std::uint32_t), page_size)),
-          runs(bits + align_up(page_count * bit_words * sizeof(std::uint64_t), page_size)),
-          end(runs + align_up(runs_max(page_count) * sizeof(run), page_size)) {}
-
-    std::size_t bits, runs, end;
-  };
-
-  /// What is in a gap: the class table, the marks, each window's own tables and its slack, what
-  /// others use, and the windows. Offsets from the class table's begin.
-  struct gap_layout {
-    constexpr gap_layout(const gap_windows& windows, std::size_t bit_words,
-                         std::size_t extra_bytes) noexcept
-        : marks(class_table_bytes(windows.end())) {
-      std::size_t at = marks + (windows.end() << page_shift >> mark_shift_min);
-      for (unsigned w = 0; w < gap_windows::count; ++w) {
-        tables[w] = at;
-        at += layout(windows.pages[w], bit_words).end + slack_bytes(windows.pages[w]);
-      }
-      extra = at;
-      blocks = align_up(extra + extra_bytes, huge_page);
-      end = blocks + ((windows.end() - windows.begin(0)) << page_shift);
-    }
-
-    std::size_t marks, tables[gap_windows::count] = {}, extra = 0, blocks = 0, end = 0;
-  };
-
-  /// A gap is longer than what is in it, and that begins somewhere in its first part: an address
-  /// does not follow from the gap's. The system's choice for a page tells where. Where the space
-  /// has entropy, this does, and there is such a part before the blocks as well: then no address of
-  /// a block tells where the tables are.
-  static constexpr std::size_t gap_spare(std::size_t page_count) noexcept {
-    return 2 * huge_page + align_up(std::min(page_count * page_size / 2, gap_spare_max), huge_page);
-  }
-  static constexpr std::size_t gap_spare_max = std::size_t{sizeof(void*) == 8 ? 32 : 1} << 30;
-
-  // Each run has at least one page, and one record more is on its way during a split.
-  static constexpr std::size_t runs_max(std::size_t page_count) noexcept { return page_count + 1; }
+  [[nodiscard]] bool is_in_gap() const noexcept { return gap_tables_ != 0; }
 
   [[nodiscard]] std::uint32_t id_of(const run& r) const noexcept {
     return static_cast<std::uint32_t>(&r - runs.entries());
@@ -591,7 +466,7 @@ class page_range {
   }
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
-    if (!take_ground(space, gap_ != nullptr ? ground::gap : ground::reserved,
+    if (!take_ground(space, is_in_gap() ? ground::gap : ground::reserved,
                      reinterpret_cast<void*>(address_of(commit_end)),
                      (end - commit_end) << page_shift))
       return false;
@@ -602,9 +477,8 @@ class page_range {
     return true;
   }
 
-  void* gap_ = nullptr;  ///< null: reserved
-  bool leaves_gap_ = false;
-  std::uintptr_t gap_tables_ = 0;  ///< where the tables in the gap begin
+  void* gap_ = nullptr;            ///< that this range leaves when it goes
+  std::uintptr_t gap_tables_ = 0;  ///< where the tables in the gap begin; 0: reserved
   void* extra_ = nullptr;
   void* table_reservation_ = nullptr;
   gap_windows windows_;
