@@ -11,7 +11,6 @@ import subprocess
 import sys
 
 NO_CODE = re.compile(r'("(?:\\.|[^"\\\n])*")|/\*.*?\*/|//[^\n]*', re.S)
-NO_WORDS = re.compile(r"<!--.*?-->|\|[|:-]*(?=\s)", re.S)  # what tests and tables need
 SETTING = re.compile(r'"(ASHLAR_[A-Z_]+)=?"')
 
 
@@ -45,7 +44,6 @@ def main() -> int:
         ("suites of presets", len(set(suites) - {""})),
         ("decisions", sum(re.match(r"docs/decisions/\d", name) is not None for name in pages)),
         ("words of markdown", sum(len(text.split()) for text in pages.values())),
-        ("of these, words that are read", sum(len(NO_WORDS.sub(" ", text).split()) for text in pages.values())),
     ):
         print(f"{count:9,}  {what}")
     return 0

@@ -94,16 +94,12 @@ std::string evidence_of(const finding& f) {
     case finding_kind::pins:
       return fmt::format(
           "{} {} with {} lay in pages of which less than a quarter lived. {} pages ({}) had no "
-          "other block. In the replay, {} of {} went.{}",
+          "other block. In the replay, {} of {} went.",
           f.pinned_at == 1 ? "At the end,"
                            : fmt::format("At {:.0f} % of the run,", 100 * f.pinned_at),
           counted(f.fitting, "block"), format_bytes(f.pinned_live_bytes),
           format_count(f.pages_alone), format_bytes(f.pages_alone * findings::page_bytes),
-          format_bytes(f.bytes_saved_after_peak), format_bytes(f.held_bytes),
-          f.bytes_by_class == 0 ? ""
-                                : fmt::format(" With each block by its size class, as ashlar's "
-                                              "heap has them, all would be {}.",
-                                              format_bytes(f.bytes_by_class)));
+          format_bytes(f.bytes_saved_after_peak), format_bytes(f.held_bytes));
   }
   return {};
 }

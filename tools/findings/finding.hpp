@@ -68,7 +68,6 @@ struct finding {
   std::uint64_t pinned_live_bytes = 0;       ///< of these blocks
   std::uint64_t pages_alone = 0;             ///< hollow pages without another site's block
   std::uint64_t held_bytes = 0;              ///< of all pages
-  std::uint64_t bytes_by_class = 0;          ///< the same if each block lay by its size class
   double pinned_at = 0;                      ///< of the run's time, 0 to 1; 1: at its end
   // Of leak and rising: what the site holds has risen by so many bytes in so many seconds.
   std::uint64_t bytes_saved_at_end = 0;

@@ -161,7 +161,7 @@ void pin_replay::change(const block& b, std::uint32_t by) {
 void pin_replay::birth(const trace::step& s) {
   if (s.slot >= blocks_.size()) blocks_.resize(s.slot + std::size_t{1});
   block& made = blocks_[s.slot];
-  made = {plain_address(s.address), bytes_taken(s.size), others, 0, classes_.take(s.size)};
+  made = {plain_address(s.address), bytes_taken(s.size), others, 0};
   const auto group = group_of_.find(sites_.of(s.stack));
   if (group != group_of_.end()) {
     made.group = group->second;
@@ -180,7 +180,6 @@ void pin_replay::birth(const trace::step& s) {
 
 void pin_replay::death(const trace::step& s) {
   const block& dead = blocks_[s.slot];
-  classes_.give(dead.class_slab);
   if (dead.group != others) {
     pools_[dead.group].give(dead.slab);
     --figures_[dead.group].live;
@@ -206,8 +205,7 @@ std::vector<pin_saving> pin_replay::at_end() const {
   std::vector<pin_saving> now;
   now.reserve(pools_.size());
   for (std::size_t i = 0; i < pools_.size(); ++i)
-    now.push_back(
-        {static_cast<std::int64_t>(only_[i] - pools_[i].pages()), held_pages_, classes_.pages()});
+    now.push_back({static_cast<std::int64_t>(only_[i] - pools_[i].pages()), held_pages_});
   return now;
 }
 
@@ -331,7 +329,6 @@ std::vector<finding> pin_finder::findings(const std::function<void(const each_st
     const group_figures& did = replay.figures()[i];
     f.bytes_saved_after_peak = saved;
     f.held_bytes = savings[i].held_pages * page_bytes;
-    if (where_ == placed_by::recorded) f.bytes_by_class = savings[i].pages_by_class * page_bytes;
     f.allocations = did.births;
     f.most_live = did.most_live;
     f.bytes_at_peak = did.bytes_at_peak;

@@ -68,9 +68,7 @@ class pool_pages {
 /// Pages that leave, without those that come; may be below 0.
 struct pin_saving {
   std::int64_t pages = 0;
-  std::uint64_t held_pages = 0;  ///< as recorded, at that moment
-  /// Then, if each block lay in a slab of its size class, as in ashlar's heap and others.
-  std::uint64_t pages_by_class = 0;
+  std::uint64_t held_pages = 0;  ///< without that, at that moment
 };
 
 struct group_figures {
@@ -109,7 +107,6 @@ class pin_replay {
     std::uint64_t taken = 0;
     std::uint32_t group = others;
     std::uint32_t slab = 0;
-    std::uint32_t class_slab = 0;
   };
   void birth(const trace::step& s);
   void death(const trace::step& s);
@@ -128,7 +125,6 @@ class pin_replay {
   std::array<std::uint64_t, most_pin_groups + 2> only_{};
   std::uint64_t held_pages_ = 0;
   std::vector<pool_pages> pools_;  // by group
-  pool_pages classes_;             // of all blocks
   std::vector<group_figures> figures_;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t peak_bytes_ = 0;
