@@ -35,8 +35,8 @@ inline constexpr std::size_t huge_page = std::size_t{2} << 20;
   return align_up(slots_of(page_count) * sizeof(std::uint16_t), page_size);
 }
 
-/// Returns: how many records of runs that many pages need at most: each run has a page at least, and
-/// one more is on its way during a split.
+/// Returns: how many records of runs that many pages need at most: each run has a page at least,
+/// and one more is on its way during a split.
 [[nodiscard]] constexpr std::size_t runs_max(std::size_t page_count) noexcept {
   return page_count + 1;
 }
