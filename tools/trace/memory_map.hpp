@@ -75,6 +75,8 @@ class memory_map {
     resident_ = 0;
     length_ = 0;
     now_ = {};
+    before_ = {};
+    now_entry_ = nullptr;
     has_spool_ = false;
   }
   [[nodiscard]] const map_entry* begin() const { return entries_; }
@@ -137,8 +139,25 @@ class memory_map {
     word(line);
     found.is_writable = rights[1] == 'w';
     found.is_closed = rights[0] == '-' && rights[1] == '-' && rights[2] == '-';
+    if (found.begin < now_.end && now_.begin < found.end) take_back();
+    before_ = now_;
     name(found, line, rights[3] == 's');
     now_ = found;
+    now_entry_ = nullptr;
+  }
+
+  // The file is read in parts. A mapping that grew meanwhile, as a thread's arena does, is told again.
+  void take_back() {
+    if (now_entry_ != nullptr) {
+      resident_ -= now_resident_;
+      now_entry_->resident -= now_resident_;
+      if (now_entry_->resident == 0) {
+        --count_;
+      } else if (now_entry_->end == now_.end) {
+        now_entry_->end = now_.begin;
+      }
+    }
+    now_ = before_;
   }
 
   void name(mapping& of, std::string_view name, bool is_shared) {
@@ -191,8 +210,10 @@ class memory_map {
   void add_resident(std::string_view text) {
     const std::uint64_t kib = number_at(text);
     if (kib == 0) return;
-    resident_ += kib << 10;
-    entry_for(now_).resident += kib << 10;
+    now_entry_ = &entry_for(now_);
+    now_resident_ = kib << 10;
+    now_entry_->resident += now_resident_;
+    resident_ += now_resident_;
   }
 
   map_entry& entry_for(const mapping& of) {
@@ -236,7 +257,10 @@ class memory_map {
   map_entry entries_[entries_max];
   std::size_t count_ = 0;
   std::uint64_t resident_ = 0;
+  mapping before_;
   mapping now_;
+  map_entry* now_entry_ = nullptr;  // to which it was added; null: to none so far
+  std::uint64_t now_resident_ = 0;
   char line_[512] = {};
   std::size_t length_ = 0;
   bool has_spool_ = false;

@@ -99,6 +99,8 @@ std::optional<std::vector<process_mapping>> mappings_of(pid_t pid, mapping_detai
       continue;
     m.rights = rights;
     if (path != 0) m.path = line.substr(static_cast<std::size_t>(path));
+    // One that grew between two reads of the file is told twice.
+    while (!all.empty() && all.back().end > m.begin) all.pop_back();
     all.push_back(std::move(m));
   }
   return all;
