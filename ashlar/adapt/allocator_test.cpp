@@ -92,17 +92,6 @@ TYPED_TEST(CheckedAllocator, IsXmallocsKin) {
   a.deallocate(static_cast<long*>(xmalloc(5 * sizeof(long))), 5);
 }
 
-TEST(Allocator, BothKindsShareTheHeap) {
-  allocator<char, ashlar::check::none> believing;
-  allocator<char> comparing;
-  char* const p = believing.allocate(1000);
-  comparing.deallocate(p, 1000);
-  EXPECT_EQ(believing.allocate(1000), p);
-  believing.deallocate(p, 1000);
-  EXPECT_EQ(comparing.allocate(1000), p);
-  comparing.deallocate(p, 1000);
-}
-
 // ---- what goes wrong ----------------------------------------------------------------------------
 
 TEST(Allocator, AsksTheNewHandlerBeforeItGivesUp) {

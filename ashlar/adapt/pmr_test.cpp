@@ -14,27 +14,12 @@ namespace {
 using namespace ashlar;
 using support::model_heap;
 
-/// Effects: blocks of many sizes and alignments come from `r`, aligned and disjoint, and go back.
-void check_resource(std::pmr::memory_resource& r, std::size_t largest) {
-  struct held {
-    unsigned char* p;
-    std::size_t size, alignment;
-    unsigned char mark;
-  };
-  std::vector<held> blocks;
-  support::random_source random(7);
-  for (unsigned i = 0; i < 200; ++i) {
-    const std::size_t size = random.below(largest + 1);
-    const std::size_t alignment = std::size_t{1} << random.below(8);
-    auto* const p = static_cast<unsigned char*>(r.allocate(size, alignment));
-    ASSERT_TRUE(is_aligned(p, alignment));
-    std::memset(p, static_cast<int>(i % 251), size);
-    blocks.push_back({p, size, alignment, static_cast<unsigned char>(i % 251)});
-  }
-  for (const held& b : blocks) {
-    for (std::size_t i = 0; i < b.size; ++i) ASSERT_EQ(b.p[i], b.mark);
-    r.deallocate(b.p, b.size, b.alignment);
-  }
+/// Effects: blocks of `r` are aligned and disjoint, keep what is written, and go back.
+void check_resource(std::pmr::memory_resource& r) {
+  const std::pmr::polymorphic_allocator<char> bytes(&r);
+  support::check_blocks(bytes);
+  support::check_blocks(std::pmr::polymorphic_allocator<support::cache_line>(bytes));
+  support::check_blocks(std::pmr::polymorphic_allocator<support::odd_triple>(bytes));
 }
 
 TEST(PmrProcess, IsOneResource) {
@@ -43,7 +28,7 @@ TEST(PmrProcess, IsOneResource) {
   EXPECT_FALSE(pmr::process_resource()->is_equal(*std::pmr::new_delete_resource()));
 }
 TEST(PmrProcess, Serves) {
-  check_resource(*pmr::process_resource(), 100'000);
+  check_resource(*pmr::process_resource());
   void* const p = pmr::process_resource()->allocate(40, 8);
   allocator<char>().deallocate(static_cast<char*>(p), 40);
   EXPECT_THROW(static_cast<void>(pmr::process_resource()->allocate(SIZE_MAX / 2, 64)),
@@ -73,7 +58,7 @@ struct late_user {
 TEST(PmrResource, OverASizedComponent) {
   model_heap heap(1 << 20);
   pmr::resource r(heap);
-  check_resource(r, 4000);
+  check_resource(r);
   EXPECT_THROW(static_cast<void>(r.allocate(2 << 20)), std::bad_alloc);
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
     support::run_containers(std::pmr::polymorphic_allocator<int>(&r), seed);
@@ -85,7 +70,7 @@ TEST(PmrResource, OverAPoolWithAnUpstream) {
   pmr::resource upstream(large);
   fixed_pool<pmr::source> pool(block_layout{64, 16}, heap_blocks{}, pmr::source(&upstream));
   pmr::resource r(pool, &upstream);
-  check_resource(r, 300);
+  check_resource(r);
   support::run_containers(std::pmr::polymorphic_allocator<int>(&r), 5);
   EXPECT_EQ(pool.stats().blocks_in_use, 0u);
   EXPECT_GT(pool.stats().allocations, 1000u);

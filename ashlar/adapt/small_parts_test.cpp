@@ -185,12 +185,6 @@ TEST(AllocateShared, IsOneBlockOfAPoolThatIsDeclaredForIt) {
   EXPECT_EQ(pool.stats().blocks_in_use, 0u);
 }
 
-TEST(AllocateShared, OverAStatelessAllocator) {
-  static_assert(sizeof(shared_block<counted, allocator<counted>>) <= sizeof(shared_block<counted>));
-  const auto p = allocate_shared<counted>(allocator<int>(), 9);
-  EXPECT_EQ(p->value, 9);
-}
-
 TEST(AllocateShared, AConstructorThatThrowsHoldsNothing) {
   static constinit static_pool<shared_block<counted>, 1> pool;
   EXPECT_THROW(static_cast<void>(allocate_shared<counted>(pool, 1, true)), std::runtime_error);

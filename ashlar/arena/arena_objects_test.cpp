@@ -79,16 +79,6 @@ TEST_F(ArenaObjects, EndInTheReverseOrderOfTheirCompletion) {
   EXPECT_EQ(ended, (order{4, 3, 5, 2, 1}));
 }
 
-TEST_F(ArenaObjects, ArraysEndBackwards) {
-  static_arena<1024> memory;
-  const numbered* const a = memory.create_array<numbered>(4);
-  EXPECT_EQ(a[3].number, 3);
-  static_cast<void>(memory.try_create_array<numbered>(2));
-  EXPECT_NE(memory.create_array<numbered>(0), nullptr);
-  memory.reset();
-  EXPECT_EQ(ended, (order{5, 4, 3, 2, 1, 0}));
-}
-
 TEST_F(ArenaObjects, AnArrayThatNoMemoryCanHoldIsNoRoom) {
   static_arena<1024> memory;
   for (const std::size_t n : {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / sizeof(numbered),

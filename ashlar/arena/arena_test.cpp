@@ -97,17 +97,6 @@ TEST(ArenaDeathTest, AnAlignmentMustBeAPowerOfTwo) {
   EXPECT_DEATH(static_cast<void>(memory.allocate(8, SIZE_MAX)), "argument");
 }
 
-TEST(Arena, WithoutStorageHasNoBlocks) {
-  arena none{std::span<std::byte>()};
-  EXPECT_EQ(none.try_allocate(0, 1), nullptr);
-  EXPECT_EQ(none.capacity_bytes(), 0u);
-  EXPECT_EQ(none.stats().chunks, 0u);
-  none.rewind(none.mark());
-  none.reset();
-  EXPECT_EQ(none.trim(), 0u);
-  EXPECT_FALSE(none.owns(&none));
-}
-
 TEST(ArenaDeathTest, SeesWhatCannotBeGivenBack) {
   static std::byte bytes[256];
   arena<named<"small">> memory(bytes);
@@ -196,22 +185,6 @@ TEST(Arena, TheStartStaysTheStartWhenTheFirstChunkComesAndGoes) {
   memory.rewind(with_chunk);
   EXPECT_EQ(memory.used_bytes(), 0u);
   EXPECT_EQ(memory.capacity_bytes(), 4096u - head);
-}
-
-TEST(Arena, ResetKeepsTheMemory) {
-  test_source source;
-  growing<> memory({}, {&source});
-  std::vector<void*> first_round;
-  for (int round = 0; round < 5; ++round) {
-    std::vector<void*> blocks;
-    for (std::size_t i = 0; i < 1000; ++i) {
-      blocks.push_back(memory.allocate(i % 97 * (i % 31), std::size_t{1} << (i % 8)));
-    }
-    if (round == 0) first_round = blocks;
-    ASSERT_EQ(blocks, first_round);
-    ASSERT_EQ(memory.stats().chunks, source.calls);
-    memory.reset();
-  }
 }
 
 // ---- growth ----
@@ -384,25 +357,6 @@ TEST(Arena, Counts) {
 }
 
 // ---- exhaustion (each policy, and each end: pool/small_parts_test.cpp) ----
-
-TEST(ArenaExhaustion, UpstreamLendsBlocksThatDeallocateGivesBack) {
-  test_source source;
-  static_arena<64, exhaustion::upstream<test_source>> memory{exhaustion::upstream(source)};
-  void* const own_block = memory.allocate(64);
-  void* const lent = memory.allocate(100, 64);
-  void* const least = memory.allocate(0);
-  EXPECT_EQ(sizes_of(source), (sizes{100, 1}));
-  EXPECT_FALSE(memory.owns(lent));
-  EXPECT_EQ(memory.try_allocate(1), nullptr);
-  EXPECT_FALSE(memory.try_extend(lent, 100, 50));
-  memory.reset();
-  EXPECT_EQ(source.pieces.size(), 2u);
-  memory.deallocate(lent, 100, 64);
-  memory.deallocate(least, 0);
-  EXPECT_EQ(source.wrong, 0u);
-  EXPECT_TRUE(source.pieces.empty());
-  EXPECT_EQ(memory.allocate(64), own_block);
-}
 
 // ---- redzones (what AddressSanitizer sees of arenas: tests/memory_tools) ----
 

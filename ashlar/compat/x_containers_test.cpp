@@ -111,12 +111,6 @@ TEST(XContainers, AreTheStandardOnesOnXmallocsBlocks) {
   EXPECT_EQ(ashlar::test::blocks_in_use(), before);
 }
 
-TEST(XStrings, Append) {
-  xwstring s = L"This is ";
-  s += L"my string.";
-  EXPECT_EQ(s, L"This is my string.");
-}
-
 TEST(XContainers, StringsAreKeysOfHashedContainers) {
   xunordered_map<xstring, int> words = {{"one", 1}, {"two", 2}};
   EXPECT_EQ(words["two"], 2);

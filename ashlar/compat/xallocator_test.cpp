@@ -105,23 +105,6 @@ concept has_every_form = requires(std::size_t n, void* p, std::align_val_t a) {
 static_assert(has_every_form<Shape> && has_every_form<Polygon> && has_every_form<Page>);
 static_assert(!has_every_form<std::pair<int, int>>, "the test can fail");
 
-TEST(XallocatorMacro, SingleObjectsComeFromXmalloc) {
-  const std::uint64_t before = blocks_in_use();
-  auto* shape = new Shape;
-  EXPECT_TRUE(is_ours(shape));
-  EXPECT_EQ(blocks_in_use(), before + 1);
-  delete shape;
-  EXPECT_EQ(blocks_in_use(), before);
-}
-
-TEST(XallocatorMacro, ADerivedClassIsAllocatedWholeAndFreedThroughItsBase) {
-  const std::uint64_t before = blocks_in_use();
-  Shape* shape = new Polygon;
-  EXPECT_GE(xusable_size(shape), sizeof(Polygon));
-  delete shape;
-  EXPECT_EQ(blocks_in_use(), before);
-}
-
 TEST(XallocatorMacro, OverAlignedClassesAreAligned) {
   const std::uint64_t before = blocks_in_use();
   Aligned* objects[20];

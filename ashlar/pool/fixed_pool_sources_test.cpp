@@ -9,20 +9,6 @@ using namespace support;
 
 // ---- page sources ----
 
-TEST(FixedPool, HeapPoolTakesOnePieceAndGivesItBack) {
-  test_source source;
-  {
-    fixed_pool<test_source_ref> pool({40, 8}, heap_pool{100}, {&source});
-    EXPECT_EQ(source.pieces.size(), 1u);
-    EXPECT_EQ(pool.capacity(), 100u);
-    for (int i = 0; i < 100; ++i) ASSERT_NE(pool.try_allocate(), nullptr);
-    EXPECT_EQ(pool.try_allocate(), nullptr);
-    EXPECT_EQ(source.pieces.size(), 1u);
-  }
-  EXPECT_EQ(source.pieces.size(), 0u);
-  EXPECT_EQ(source.bytes, 0u);
-}
-
 TEST(FixedPool, HeapBlocksGrowByDoublingAndStopAtTheCap) {
   test_source source;
   {

@@ -102,14 +102,6 @@ TYPED_TEST(LiveObjects, MayBeDestroyedDuringTheWalk) {
   EXPECT_TRUE(pool.audit());
 }
 
-TYPED_TEST(LiveObjects, AnEmptyPoolHasNone) {
-  TypeParam setup;
-  EXPECT_TRUE(visited(setup.pool).empty());
-  EXPECT_EQ(std::distance(setup.pool.objects().begin(), setup.pool.objects().end()), 0);
-  EXPECT_THROW((void)setup.pool.create(-1), std::invalid_argument);
-  EXPECT_TRUE(visited(setup.pool).empty()) << "a constructor that throws leaves none";
-}
-
 TYPED_TEST(LiveObjects, AThrowingVisitorLeavesThePoolUnlocked) {
   TypeParam setup;
   counted* const p = setup.pool.create(1);

@@ -135,18 +135,6 @@ TEST(PoolSet, ConstantRequestsAreServedByTheSameClasses) {
   EXPECT_EQ(set.stats().blocks_in_use(), 0u);
 }
 
-TEST(PoolSet, OfOneClassIsAPool) {
-  static_pool_set<blocks<16, 2>> set;
-  void* const a = set.allocate(16);
-  void* const b = set.allocate(3);
-  EXPECT_EQ(set.allocate(16), nullptr);
-  set.deallocate(b, 3);
-  set.deallocate(a);
-  set.deallocate(nullptr);
-  set.deallocate(nullptr, 3);
-  EXPECT_EQ(set.allocate(1), a);
-}
-
 // ---- in each kind of memory ----
 
 template <class... Policies>

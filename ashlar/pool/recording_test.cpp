@@ -77,12 +77,6 @@ static_assert(sizeof(static_run_pool<block, 9>) == sizeof(static_run_pool<block,
 static_assert(std::is_trivially_destructible_v<static_pool<block, 5, to_heard>> ==
               std::is_trivially_destructible_v<static_pool<block, 5>>);
 
-TEST_F(PoolRecording, APoolWithoutRecordingTellsNobody) {
-  static_pool<block, 1> pool;
-  pool.deallocate(pool.allocate());
-  EXPECT_TRUE(heard.all.empty());
-}
-
 template <class Pool>
 class PoolRecordingOf : public PoolRecording {};
 template <class... Policies>

@@ -163,14 +163,6 @@ TEST_F(RefillLists, out_of_memory_searches_every_larger_list_to_the_last) {
   }
 }
 
-TEST_F(RefillLists, a_source_that_has_less_gives_a_smaller_chunk) {
-  book_.bytes_allowed = 500;
-  EXPECT_NE(pool_.try_allocate(64), nullptr);
-  EXPECT_EQ(pool_.stats().chunk_count, 1u);
-  EXPECT_GE(pool_.stats().chunk_bytes, 200u) << "at least half of what there was";
-  EXPECT_TRUE(pool_.audit());
-}
-
 // ---- locks (random programs, also of threads that share one: tests/model/sets.hpp) ----
 
 /// Knows when nobody waits for it, as os::mutex does in a process of one thread.

@@ -149,23 +149,6 @@ TEST(PackedPool, every_size_and_alignment_fills_the_storage_and_nothing_else) {
   }
 }
 
-TEST(PackedPool, the_last_freed_is_the_next) {
-  for (const std::size_t size : {12u, 4u}) {  // the links of blocks below 8 are numbers
-    alignas(4) std::array<std::byte, 12 * 8> storage;
-    packed_pool<> pool(block_layout{size, 4}, std::span(storage).first(size * 8));
-    std::array<void*, 8> blocks{};
-    for (void*& p : blocks) p = pool.allocate();
-    pool.deallocate(nullptr);
-    for (const std::size_t i : {3u, 0u, 7u}) pool.deallocate(blocks[i]);
-    for (const std::size_t i : {7u, 0u, 3u}) EXPECT_EQ(pool.allocate(), blocks[i]);
-    EXPECT_EQ(pool.allocate(), nullptr);
-    const ashlar::pool_stats stats = pool.stats();
-    EXPECT_EQ(std::tuple(stats.blocks_made, stats.blocks_in_use, stats.peak_in_use,
-                         stats.allocations, stats.frees),
-              std::tuple(8u, 8u, 8u, 11u, 3u));
-  }
-}
-
 TEST(PackedPool, what_has_no_room_has_no_block) {
   static std::array<std::byte, 64> storage;
   for (const block_layout block : {block_layout{SIZE_MAX, 1}, block_layout{SIZE_MAX - 3, 16},
@@ -336,19 +319,6 @@ TEST(PoolExhaustionDeathTest, NextLargerMustNotBeSmallerOrLessAligned) {
     fixed_pool<next> pool(asks, b, next(large));
     EXPECT_DEATH((void)pool.allocate(), "size or alignment");
   }
-}
-
-TEST(PoolExhaustion, UpstreamLendsOneBlockAtATime) {
-  test_source source;
-  std::byte bytes[100];
-  using up = exhaustion::upstream<test_source>;
-  fixed_pool<up> pool({32, 32}, bytes, up(source));
-  std::vector<void*> blocks;
-  for (int i = 0; i < 10; ++i) blocks.push_back(pool.allocate());
-  EXPECT_EQ(source.pieces.size(), 10 - pool.capacity());
-  for (void* p : blocks) EXPECT_TRUE(is_aligned(p, 32));
-  for (void* p : blocks) pool.deallocate(p);
-  EXPECT_EQ(source.pieces.size(), 0u);
 }
 
 }  // namespace

@@ -86,29 +86,7 @@ struct alignas(32) wide {
 static_assert(detail::tools_present || std::is_trivially_destructible_v<static_run_pool<wide, 4>>);
 static_assert(detail::tools_present || sizeof(static_run_pool<std::uint64_t, 640>) ==
                                            640 * 8 + 640 / 4 + 2 * sizeof(std::size_t));
-constinit static_run_pool<wide, 10> wides;
 constinit static_run_pool<int, 100, exhaustion::throw_bad_alloc, spin_lock, named<"ints">> ints;
-
-TEST(StaticRunPool, objects_and_arrays) {
-  auto* const one = static_cast<wide*>(wides.try_allocate());
-  auto* const three = static_cast<wide*>(wides.try_allocate(3));
-  auto* const none = static_cast<wide*>(wides.try_allocate(0));
-  EXPECT_TRUE(is_aligned(one, 32));
-  EXPECT_EQ(three, one + 1);
-  EXPECT_EQ(none, one + 4) << "0 counts as 1";
-  EXPECT_EQ(wides.in_use(), 5u);
-  wides.deallocate(three);
-  EXPECT_EQ(wides.try_allocate(4), one + 5) << "the gap is too small";
-  EXPECT_EQ(wides.try_allocate(3), three) << "and fits";
-  EXPECT_EQ(wides.try_allocate(2), nullptr);
-  EXPECT_EQ(wides.try_allocate(1), one + 9);
-  EXPECT_EQ(wides.try_allocate(1), nullptr);
-  for (std::size_t i : {0u, 1u, 4u, 5u, 9u}) wides.deallocate(one + i);
-  wides.deallocate(nullptr);
-  EXPECT_EQ(wides.in_use(), 0u);
-  EXPECT_EQ(wides.try_allocate(10), one) << "neighbours are one again";
-  wides.deallocate(one);
-}
 
 TEST(StaticRunPool, threads_with_a_lock) {
   support::share_blocks(

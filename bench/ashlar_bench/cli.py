@@ -54,8 +54,6 @@ def parse_arguments(arguments):
     chosen.add_argument("--minutes", type=float, metavar="N",
                         help=f"leave out what does not fit in (with --quick {QUICK_MINUTES}, else all is run)")
     chosen.add_argument("--seed", type=int, default=1, help="of the shuffled order (1)")
-    chosen.add_argument("--resume", action="store_true",
-                        help="go on with the run whose rows are in --csv: same cases, allocators and seed")
     chosen.add_argument("--bench", metavar="FILE", default=str(ROOT / "build/release/bench/alloc_bench"),
                         help="the alloc_bench program (default: that of the release build)")
     chosen.add_argument("--work", metavar="FOLDER", type=Path, default=ROOT / "build/programs",
@@ -89,8 +87,6 @@ def parse_arguments(arguments):
         parser.error("tables wants --csv FILE, the rows of an earlier run")
     if options.command == "measure" and len(options.csv) > 1:
         parser.error("measuring writes one --csv; several are for tables")
-    if options.resume and not options.csv:
-        parser.error("--resume wants --csv FILE, the rows of the run to go on with")
     if (options.page or options.publish_charts) and not options.charts:
         parser.error("--page and --publish-charts want --charts FOLDER, whose charts they show")
     for path in (options.markdown, options.page, options.publish_csv, *map(Path, options.csv)):
@@ -264,31 +260,6 @@ def measure_all(steps, limit_seconds, options, writer):
     return rows, facts, interrupted
 
 
-def earlier_run(options, facts):
-    """The rows of the run to go on with. Throws UserError where it was not a run of what is now asked for."""
-    path = options.csv[0]
-    try:
-        earlier, rows = results.read(path)
-    except (OSError, ValueError) as problem:
-        raise UserError(f"--resume: {path}: {problem}") from None
-    other = [name for name, value in facts.items() if earlier.get(name) != value]
-    if other:
-        raise UserError(f"--resume: {path} is of another run, it differs in: {', '.join(other)}. Ask for the same, or "
-                        "measure anew without --resume")
-    return rows
-
-
-def still_to_do(steps, rows):
-    """(steps, rows to keep): a case that not all allocators have finished is measured again, by all, at one time."""
-    measured = {}
-    for row in rows:
-        measured.setdefault((int(row["round"]), row["case"]), set()).add(row["allocator"])
-    left = [step for step in steps
-            if not measured.get((step[0], step[1].name), set()) >= {each.name for each in step[2]}]
-    again = {(number, case.name) for number, case, _ in left}
-    return left, [row for row in rows if (int(row["round"]), row["case"]) not in again]
-
-
 def normalised(rows):
     """The rows as they would be read from the file."""
     return [{name: results.number(row.get(name)) if name in results.NUMBERS else str(row.get(name, ""))
@@ -368,21 +339,18 @@ def measure_and_report(options):
     found = allocators.find(allocators.ours_beside(options.bench), wanted, allocators.parse_given(options.lib), allocators.read_peers(), say)
     chosen = prepare_programs(chosen, options.work)
     facts = run_facts(found, chosen, rounds, options)
-    steps, earlier = plan(chosen, found, rounds, options.seed), []
-    if options.resume:
-        steps, earlier = still_to_do(steps, earlier_run(options, facts))
-        facts["resumed"] = f"with {sum(len(order) for _, _, order in steps)} processes to go"
-    writer = results.Writer(options.csv[0] if options.csv else None, facts, earlier)
+    steps = plan(chosen, found, rounds, options.seed)
+    writer = results.Writer(options.csv[0] if options.csv else None, facts)
     try:
         rows, more_facts, interrupted = measure_all(steps, limit * 60 if limit else None, options, writer)
     finally:
         writer.close()
     if interrupted:
         kept = f"; the rows so far are in {options.csv[0]}: run_bench.py tables --csv {options.csv[0]} makes a report " \
-            "of them, and the same command with --resume goes on" if options.csv else "; without --csv no row is kept"
+            "of them" if options.csv else "; without --csv no row is kept"
         say(f"interrupted{kept}")
         return 128 + signal.SIGINT
-    rows = earlier + normalised(rows)
+    rows = normalised(rows)
     write_reports({**facts, **more_facts}, rows, options)
     return 1 if any(row["kind"] == results.FAILURE for row in rows) else 0
 

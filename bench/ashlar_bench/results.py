@@ -16,14 +16,12 @@ FAILURE = "failure"  # a row of this kind has its message under `fact`
 class Writer:
     """Appends rows and flushes each, so that an interrupted run leaves what it has measured."""
 
-    def __init__(self, path, facts, rows=()):
-        """`rows` are there already, as those of a run that is resumed."""
+    def __init__(self, path, facts):
         self.file = open(path, "w", newline="", encoding="utf-8") if path else None
         if self.file:
             write_facts(self.file, facts)
             self.writer = csv.DictWriter(self.file, FIELDS, lineterminator="\n")
             self.writer.writeheader()
-            self.append(rows)
 
     def append(self, rows):
         if self.file:
@@ -76,4 +74,6 @@ def read(path):
 
 
 def write(path, facts, rows):
-    Writer(path, facts, rows).close()
+    writer = Writer(path, facts)
+    writer.append(rows)
+    writer.close()

@@ -204,7 +204,7 @@ def sections(rows):
 def machine_text(facts, names):
     versions = [f"{name} {facts.get('version ' + name, '')}".strip() for name in names if name != OURS]
     end = "".join(f" {name[0].upper()}{name[1:]}: {facts[name]}." for name in
-                  ("load average", "the machine", "left out for lack of time", "interrupted", "resumed")
+                  ("load average", "the machine", "left out for lack of time", "interrupted")
                   if name in facts)
     return (f"Machine: {facts.get('machine', 'not told')}. Peers: {', '.join(versions) or 'none'}. "
             f"{facts.get('method', '')}{end}")

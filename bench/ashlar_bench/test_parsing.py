@@ -165,27 +165,6 @@ class Planning(unittest.TestCase):
         self.assertEqual(steps, cli.plan(["x", "y", "z"], ["a", "b"], 2, seed=1))
         self.assertNotEqual(steps, cli.plan(["x", "y", "z"], ["a", "b"], 2, seed=2))
 
-    def test_a_resumed_run_does_the_rest_and_measures_a_half_done_case_anew(self):
-        x, y = (cases.Case(name, frozenset()) for name in "xy")
-        a, b = (mock.Mock() for _ in "ab")
-        a.name, b.name = "a", "b"
-        steps = cli.plan([x, y], [a, b], 2, seed=1)
-        (first, case, _), (_, half_done, _) = steps[:2]
-        done = [{"round": str(first), "case": case.name, "allocator": name} for name in "ab"]
-        half = [{"round": str(first), "case": half_done.name, "allocator": "b"}]
-        self.assertEqual(cli.still_to_do(steps, done + half), (steps[1:], done))
-        self.assertEqual(cli.still_to_do(steps, []), (steps, []))
-
-    def test_another_run_is_not_resumed(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.csv"
-            facts = {"allocators": "a,b", "method": "Median of 5 rounds, seed 1."}
-            results.write(path, {**facts, "load average": "1.0"}, [])
-            options = cli.parse_arguments(["--resume", "--csv", str(path)])
-            self.assertEqual(cli.earlier_run(options, facts), [])
-            with self.assertRaisesRegex(allocators.UserError, "differs in: allocators"):
-                cli.earlier_run(options, {**facts, "allocators": "a"})
-
     def test_tables_are_in_the_order_of_the_list_not_of_the_run(self):
         rows = [{"case": "y"}, {"case": "new"}, {"case": "x 1"}]
         self.assertEqual([row["case"] for row in cli.in_table_order({"cases": "x 1;y"}, rows)], ["x 1", "y", "new"])

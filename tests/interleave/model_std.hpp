@@ -106,9 +106,6 @@ class atomic_face {
   T fetch_sub(T n, std::memory_order order = std::memory_order_seq_cst) const noexcept {
     return modify(at(), [&](T old) { return static_cast<T>(old - n); }, order);
   }
-  T fetch_or(T n, std::memory_order order = std::memory_order_seq_cst) const noexcept {
-    return modify(at(), [&](T old) { return static_cast<T>(old | n); }, order);
-  }
   T operator++() const noexcept { return static_cast<T>(fetch_add(1) + 1); }
   T operator--() const noexcept { return static_cast<T>(fetch_sub(1) - 1); }
   T operator+=(T n) const noexcept { return static_cast<T>(fetch_add(n) + n); }

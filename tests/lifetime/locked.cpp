@@ -86,29 +86,4 @@ PROGRAM(before_start) {
 }
 #endif
 
-// Without the right to lock more than RLIMIT_MEMLOCK: requests are served or refused, not crashed on.
-PROGRAM(unprivileged) {
-  face::release(face::allocate(1));
-  if (::geteuid() == 0 && ::setuid(65'534) != 0) support::skipped("cannot give up root");
-  if (const int error = lock_everything(MCL_FUTURE); error != 0)
-    support::skipped(std::strerror(error));
-  std::size_t served = 0, refused = 0;
-  for (std::size_t i = 0; i < 4'000; ++i) {
-    const std::size_t size = i % 40 == 39 ? 3 * mebibyte : i * 20;
-    errno = 0;
-    void* const block = face::allocate(size);
-    if (block == nullptr) {
-      REQUIRE(errno == ENOMEM);
-      ++refused;
-      continue;
-    }
-    std::memset(block, 0x11, size);
-    ++served;
-    face::release(block);
-  }
-  std::printf("%zu served, %zu refused\n", served, refused);
-  REQUIRE(served > 1'000);
-  face::audit();
-}
-
 }  // namespace

@@ -189,6 +189,7 @@ struct objects {
 };
 
 struct packed : plain_room<packed> {
+  static constexpr bool lifo = true;
   static constexpr std::size_t slots = 700;
   static constexpr bool counts = true;
   explicit packed(draw d)

@@ -1,16 +1,12 @@
 #!/usr/bin/env python3
 """CPython's own regression tests on the library: every test must end as it does on the system's allocator.
 
-usage: cpython_suite.py LIBRARY [--modules NAME...] [--settings NAME...] [--jobs N] [--results FILE [--resume]]
-                        [--logs FOLDER]
+usage: cpython_suite.py LIBRARY [--modules NAME...] [--settings NAME...] [--jobs N] [--logs FOLDER]
 
 Each module of MODULES runs in a process of its own, on the system's allocator and on the library, once for each of
 SETTINGS. Compared is how each single test ended (passed, failed, error, skipped), and how the process did. What differs
 runs twice more on both: a test that has ended in one way on both at least once is named as unsteady, any other is a
 difference and makes the exit status 1. So does a process that a signal ended on the library, however often it does not.
-
---results keeps a line of JSON for each module and setting, and with --resume those that it has for this very library do
-not run again.
 
 The interpreter is Debian's; its tests are Debian's package libpython3.11-testsuite (scripts/setup.sh torture). Without
 them the exit status is 77.
@@ -18,8 +14,6 @@ them the exit status is 77.
 import argparse
 import concurrent.futures
 import dataclasses
-import hashlib
-import json
 import os
 import pathlib
 import re
@@ -86,9 +80,6 @@ SETTINGS = [
 
 # In a virtual machine that has such sockets, but no peer, these wait for ever.
 LEFT_OUT = ["*VSOCK*"]
-
-# Tests whose outcome depends on the allocator for a reason that is no fault, as (setting, test): reason.
-KNOWN = {}
 
 
 @dataclasses.dataclass
@@ -168,7 +159,6 @@ def outcome(module, run, name):
 class Comparison:
     def __init__(self, options):
         self.library = str(options.library.resolve())
-        self.digest = hashlib.sha256(options.library.read_bytes()).hexdigest()[:16]
         self.logs = options.logs
         self.logs.mkdir(parents=True, exist_ok=True)
 
@@ -181,9 +171,8 @@ class Comparison:
 
     def compare(self, setting, module):
         one, two = self.pair(setting, module, 0)
-        result = {"library": self.digest, "setting": setting.name, "module": module, "tests": len(one.tests),
-                  "seconds_system": one.seconds, "seconds_ashlar": two.seconds, "differences": [],
-                  "unsteady": [], "known": []}
+        result = {"setting": setting.name, "module": module, "tests": len(one.tests), "seconds_system": one.seconds,
+                  "seconds_ashlar": two.seconds, "differences": [], "unsteady": []}
         for kind in ("passed", "failure", "error", "skipped"):
             result[kind] = sum(kind in ends for ends in two.tests.values())
         suspects = {name: [(outcome(module, one, name), outcome(module, two, name))]
@@ -196,9 +185,7 @@ class Comparison:
             ends += [(outcome(module, a, name), outcome(module, b, name)) for a, b in repeats]
             told = f"{name}: system {' / '.join(a for a, _ in ends)}, ashlar {' / '.join(b for _, b in ends)}"
             on_system = {a for a, _ in ends}
-            if (setting.name, name) in KNOWN:
-                result["known"].append(f"{told} ({KNOWN[setting.name, name]})")
-            elif on_system & {b for _, b in ends} and not fatal:
+            if on_system & {b for _, b in ends} and not fatal:
                 result["unsteady"].append(told)
             else:
                 result["differences"].append(told)
@@ -208,13 +195,10 @@ class Comparison:
         return result
 
 
-def tell(result, progress, file):
-    if file:
-        with open(file, "a", encoding="utf-8") as lines:
-            lines.write(json.dumps(result) + "\n")
+def tell(result, progress):
     print(f"{progress} {result['setting']} {result['module']}: {result['tests']} tests,"
           f" {result['seconds_system']:.0f} s on the system, {result['seconds_ashlar']:.0f} s", flush=True)
-    for kind in ("differences", "unsteady", "known"):
+    for kind in ("differences", "unsteady"):
         for line in result[kind][:TOLD]:
             print(f"  {kind}: {line}", flush=True)
         if len(result[kind]) > TOLD:
@@ -228,27 +212,9 @@ def parse_arguments():
     parser.add_argument("--settings", nargs="+", metavar="NAME", choices=[s.name for s in SETTINGS],
                         default=[s.name for s in SETTINGS])
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="modules at once (default: all processors)")
-    parser.add_argument("--results", type=pathlib.Path, help="append a line of JSON for each module and setting")
-    parser.add_argument("--resume", action="store_true", help="keep what that file has for this library")
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("build/torture/cpython"),
                         help="folder of the modules' output (default: build/torture/cpython)")
-    options = parser.parse_args()
-    if options.resume and not options.results:
-        parser.error("--resume: there is nothing to resume from without --results FILE")
-    return options
-
-
-def kept_results(options, digest, work):
-    """The newest result of each module and setting to be run, if that file has one for this library."""
-    kept = {}
-    if options.resume and options.results.exists():
-        wanted = {(setting.name, module) for setting, module in work}
-        for line in options.results.read_text().splitlines():
-            result = json.loads(line)
-            key = (result["setting"], result["module"])
-            if result["library"] == digest and key in wanted:
-                kept[key] = result
-    return kept
+    return parser.parse_args()
 
 
 def main():
@@ -263,16 +229,12 @@ def main():
     comparison = Comparison(options)
     work = [(setting, module) for setting in SETTINGS if setting.name in options.settings
             for module in options.modules or setting.modules]
-    kept = kept_results(options, comparison.digest, work)
-    work = [(setting, module) for setting, module in work if (setting.name, module) not in kept]
-    results = list(kept.values())
-    if kept:
-        print(f"{len(kept)} modules are kept from before", flush=True)
+    results = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         try:
             for done in concurrent.futures.as_completed([pool.submit(comparison.compare, *pair) for pair in work]):
                 results.append(done.result())
-                tell(results[-1], f"[{len(results)}/{len(kept) + len(work)}]", options.results)
+                tell(results[-1], f"[{len(results)}/{len(work)}]")
         except KeyboardInterrupt:
             INTERRUPTED.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -284,8 +246,7 @@ def main():
     print(f"{len(results)} modules, {total['tests']} tests compared; on the library {total['passed']} passed,"
           f" {total['failure'] + total['error']} failed, {total['skipped']} were skipped;"
           f" {sum(r['seconds_system'] + r['seconds_ashlar'] for r in results) / 60:.0f} minutes of modules;"
-          f" {bad} differences, {sum(len(r['unsteady']) for r in results)} unsteady,"
-          f" {sum(len(r['known']) for r in results)} known")
+          f" {bad} differences, {sum(len(r['unsteady']) for r in results)} unsteady")
     if total["passed"] == 0:
         sys.exit("cpython_suite: no test passed on the library: nothing was compared")
     return 1 if bad else 0

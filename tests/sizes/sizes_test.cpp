@@ -114,29 +114,4 @@ TEST(Sizes, ReallocKeepsBytesAcrossTheOrdersOfMagnitude) {
   }
 }
 
-TEST(Sizes, ALargeBlockGrowsStepByStep) {
-  std::size_t size = 20'000;
-  void* block = xmalloc(size);
-  ASSERT_NE(block, nullptr);
-  support::fill_pattern(block, 1, size);
-  while (size < 48 * mebibyte) {
-    const std::size_t more = size + size / 4 + 4096;
-    block = xrealloc(block, more);
-    ASSERT_NE(block, nullptr);
-    ASSERT_EQ(support::find_damage(block, 1, size), size);
-    support::fill_pattern(block, 1, more, size);
-    void* neighbour = xmalloc(more / 2);  // sometimes in the way of growing in place
-    ASSERT_NE(neighbour, nullptr);
-    xfree(neighbour);
-    size = more;
-  }
-  while (size > 1000) {
-    size /= 3;
-    block = xrealloc(block, size);
-    ASSERT_NE(block, nullptr);
-    ASSERT_EQ(support::find_damage(block, 1, size), size);
-  }
-  xfree(block);
-}
-
 }  // namespace

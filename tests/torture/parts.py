@@ -15,7 +15,6 @@ class Plan:
     scale: float  # 1: full
     seed: int
     jobs: int
-    resume: bool = False  # for a part that keeps what it has done itself
     build: str = "build/release"
 
     @property
@@ -47,8 +46,7 @@ class Part:
 
 def cpython(plan):
     settings = [] if plan.scale >= 0.5 else ["--settings", "malloc"]
-    return ["python3", "tests/programs/cpython_suite.py", plan.library, "--jobs", str(2 * plan.jobs), *settings,
-            "--results", "build/torture/cpython.jsonl", *(["--resume"] if plan.resume else [])]
+    return ["python3", "tests/programs/cpython_suite.py", plan.library, "--jobs", str(2 * plan.jobs), *settings]
 
 
 def long_program(name, what, minutes, scales=True):

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Everything that is too long for every merge, in order, part by part (parts.py): `make torture`.
 
-usage: torture.py [--list] [--only PART...] [--minutes N] [--seed N] [--resume] [--document FILE]
+usage: torture.py [--list] [--only PART...] [--minutes N] [--seed N] [--document FILE]
 
 --minutes scales what can do more or less: at 60, the default, it has its full measure, at 6 a tenth of it. The other
 parts take what they take; --list tells. A part that fails does not end the others, but makes the exit status 1. Each
-part's output is kept in build/torture/PART.log, and its result as a line of build/torture/results.jsonl: after Ctrl-C
-what is done is kept, and --resume leaves out what has passed at the same commit. --document renews the table of the
-newest results between the markers of that file; what has none here keeps its row.
+part's output is kept in build/torture/PART.log, and its result as a line of build/torture/results.jsonl, after Ctrl-C, too.
+--document renews the table of the newest results between the markers of that file; what has none here keeps its row.
 """
 import argparse
 import datetime
@@ -127,7 +126,6 @@ def parse_arguments():
     parser.add_argument("--minutes", type=float, default=60, help="60 is full measure, 6 a tenth (default 60)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the clock")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--resume", action="store_true", help="leave out what has passed at this commit")
     parser.add_argument("--document", type=pathlib.Path, help="the file whose table is renewed")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/torture", help="of logs and results")
     options = parser.parse_args()
@@ -138,7 +136,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    plan = Plan(options.minutes / 60, options.seed, options.jobs, options.resume)
+    plan = Plan(options.minutes / 60, options.seed, options.jobs)
     parts = [part for part in PARTS if part.name in options.only]
     if options.list:
         for part in parts:
@@ -150,10 +148,6 @@ def main():
     here, failed = commit(), []
     try:
         for number, part in enumerate(parts, 1):
-            before = read_results(file).get(part.name)
-            if options.resume and before and before["result"] == "pass" and before["commit"] == here:
-                print(f"[{number}/{len(parts)}] {part.name}: kept, passed {before['began']}", flush=True)
-                continue
             print(f"[{number}/{len(parts)}] {part.name}: {part.what}", flush=True)
             result = run_part(part, plan, options.folder, here)
             with open(file, "a", encoding="utf-8") as lines:
@@ -162,7 +156,7 @@ def main():
             did = ", ".join(f"{number:,} {what}" for what, number in result["counts"].items())
             print(f"   {result['result']} in {duration(result['seconds'])}: {did} {result['why']}", flush=True)
     except KeyboardInterrupt:
-        print(f"\ntorture: interrupted; what is done is in {file}, and --resume goes on from there", file=sys.stderr)
+        print(f"\ntorture: interrupted; what is done is in {file}", file=sys.stderr)
         return 130
     finally:
         if options.document and read_results(file):

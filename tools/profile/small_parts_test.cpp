@@ -242,14 +242,6 @@ TEST(Merge, AnyOrderAndAnyGroupingGiveTheSameBytes) {
   }
 }
 
-TEST(Merge, TheEmptyProfileIsNeutral) {
-  std::mt19937_64 random(3);
-  const profile some = test::random_profile(random);
-  EXPECT_EQ(merged(some, {}), some);
-  EXPECT_EQ(merged({}, some), some);
-  EXPECT_EQ(merged({}, {}), profile{});
-}
-
 TEST(Merge, PeaksAreTheMostOfAnyRunAndNotOfTheirSum) {
   for (std::uint64_t seed = 0; seed < support::times(60u); ++seed) {
     SCOPED_TRACE(seed);
@@ -272,24 +264,6 @@ TEST(Merge, PeaksAreTheMostOfAnyRunAndNotOfTheirSum) {
     }
     EXPECT_EQ(std::tuple(all.runs, all.births(), all.deaths(), all.peak_bytes),
               std::tuple(3u, births, deaths, peak_bytes));
-  }
-}
-
-TEST(Merge, ARunTwiceHasItsPeaksOnceAndItsSumsTwice) {
-  std::mt19937_64 random(11);
-  profile once = test::random_profile(random);
-  once.refused_requests = 7;
-  profile twice = once;
-  merge(twice, twice);
-  EXPECT_EQ(twice.peaks, once.peaks);
-  EXPECT_EQ(twice.peak_bytes, once.peak_bytes);
-  EXPECT_EQ(twice.aligned, once.aligned);
-  EXPECT_EQ(twice.runs, 2u);
-  EXPECT_EQ(twice.refused_requests, 2 * once.refused_requests);
-  ASSERT_EQ(twice.heap.size(), once.heap.size());
-  for (std::size_t i = 0; i < once.heap.size(); ++i) {
-    EXPECT_EQ(twice.heap[i].at_peak.blocks, 2 * once.heap[i].at_peak.blocks);
-    EXPECT_EQ(twice.heap[i].mean_1024.bytes, 2 * once.heap[i].mean_1024.bytes);
   }
 }
 
@@ -350,15 +324,6 @@ TEST(PoolGrid, PlacesAndSizesAreEachOthersInverse) {
   EXPECT_EQ(before, pool_grid::largest_size);
   EXPECT_EQ(pool_grid::step_of(0), 0u);
   EXPECT_EQ(pool_grid::round_up(0), 8u);
-}
-
-TEST(PoolGrid, EachSizeUpToAMebibyteIsRoundedToTheNextOne) {
-  std::uint32_t step = 0;
-  for (std::uint64_t bytes = 1; bytes <= 1 << 20; ++bytes) {
-    if (bytes > pool_grid::size_of(step)) ++step;
-    ASSERT_EQ(pool_grid::step_of(bytes), step) << bytes;
-    ASSERT_EQ(pool_grid::round_up(bytes), pool_grid::size_of(step)) << bytes;
-  }
 }
 
 TEST(PoolGrid, RoundingAddsAtMostASixteenthUpTo64KiBAndAnEighthUpTo64MiB) {

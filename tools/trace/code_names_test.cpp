@@ -339,13 +339,6 @@ TEST(NamedTrace, HasTheNamesAndAllElseAsItWas) {
   EXPECT_EQ(copy_with(copy, three), copy);
 }
 
-TEST(NamedTrace, ManyNamesAreInSeveralFrames) {
-  names many;
-  for (std::uint64_t i = 0; i < 2 * trace_writer::definitions_each + 1; ++i)
-    many.push_back({i, {{std::string("f").append(std::to_string(i)), "a.c", 1}}});
-  EXPECT_EQ(test::read(copy_with(recorded(), many)).names(), many);
-}
-
 TEST(NamedTrace, CallsAreNamedOnceAndCounted) {
   const trace_reader reader = test::read(recorded(three));
   call_names by(reader);

@@ -213,13 +213,6 @@ TEST(MemoryMap, IgnoresWhatIsNoMapping) {
   EXPECT_FALSE(map->has_spool());
 }
 
-TEST(MemoryMap, ReadsTheLinesOfStatus) {
-  EXPECT_EQ(kib_behind("VmPeak:\t 20 kB\nVmHWM:\t    1234 kB\nVmRSS:\t 8 kB\n", "VmHWM:"), 1234u);
-  EXPECT_EQ(kib_behind("VmPeak:\t 20 kB\n", "VmHWM:"), 0u);
-  EXPECT_EQ(number_at(" 17 4\n"), 17u);
-  EXPECT_EQ(number_at(""), 0u);
-}
-
 // ---- process_memory ----------------------------------------------------------------------------
 
 bool has(const std::vector<address_range>& places, const volatile void* at) {
@@ -296,15 +289,6 @@ TEST(ProcessMemory, AMappingThatIsTooLongIsRefused) {
   ::munmap(at, bytes);
 }
 
-TEST(ProcessMemory, ReadsWords) {
-  const std::array<std::uint64_t, 3> words{1, 2, UINT64_MAX};
-  std::array<std::uint64_t, 3> copy{};
-  process_memory memory(::getpid(), 0);
-  EXPECT_EQ(memory.read(reinterpret_cast<std::uintptr_t>(words.data()), copy), 3u);
-  EXPECT_EQ(copy, words);
-  EXPECT_EQ(memory.read(4096, copy), 0u) << "nothing is mapped there";
-}
-
 TEST(ProcessMemory, OfAProcessThatIsGone) {
   const auto pid = static_cast<pid_t>(test::ended_process());
   process_memory memory(pid, 0);
@@ -367,19 +351,6 @@ TEST(Reachability, APointerOfMallocToWhatIsBehindABlockIsNoRoot) {
   EXPECT_EQ(lost(blocks, memory), (addresses{0x1000, 0x3000, 0x4000}));
   memory[0x8800] = 0x3000 + 16;  // of somebody else
   EXPECT_EQ(lost(blocks, memory), (addresses{0x1000, 0x4000}));
-}
-
-TEST(Reachability, ReachedBlocksLeadOnAndARingOfLostOnesDoesNot) {
-  const block_map blocks = of({{0x1000, 64, 1}, {0x2000, 60, 1}, {0x3000, 64, 1}, {0x4000, 64, 1}});
-  test_memory memory({{0x1000, 0x5000}, {0x8000, 0x9000}});
-  memory[0x8000] = 0x1000;
-  memory[0x1000 + 56] = 0x2000;
-  memory[0x3000] = 0x4000;
-  memory[0x4000] = 0x3000;
-  EXPECT_EQ(lost(blocks, memory), (addresses{0x3000, 0x4000}));
-  memory[0x2000 + 56] = 0x3000;  // its last word has 4 bytes: it is none of the block's
-  memory[0x2000 + 48] = 0x4000;
-  EXPECT_EQ(lost(blocks, memory), addresses{});
 }
 
 TEST(Reachability, WhatIsBehindABlocksLastWordIsARoot) {

@@ -138,15 +138,6 @@ TEST(NamedProfile, HasTheNamesOfCallsThatHadNone) {
   EXPECT_TRUE(named->lost.empty());
 }
 
-TEST(NamedProfile, StaysTheSameWhenAllIsNamed) {
-  const auto once = with_names(profile());
-  ASSERT_TRUE(once.has_value());
-  const auto twice = with_names(once->bytes);
-  ASSERT_TRUE(twice.has_value());
-  EXPECT_EQ(twice->is_named, 2u);
-  EXPECT_EQ(twice->named, 0u);
-}
-
 TEST(NamedProfile, OpensNoFileThatMayNotBeRead) {
   std::string asked;
   const auto named = with_names(profile(), {.may_read = [&](const std::string& path) {

@@ -3,12 +3,9 @@
 #pragma once
 
 #include <stdexcept>
-#include <thread>
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -116,15 +113,6 @@ class spool_program {
 
   spool* spool_ = nullptr;
 };
-
-/// Returns: the system's number of a thread of this process that has ended.
-inline std::uint32_t ended_thread() {
-  std::uint32_t number = 0;
-  std::thread([&] { number = static_cast<std::uint32_t>(::syscall(SYS_gettid)); }).join();
-  while (::syscall(SYS_tgkill, ::getpid(), number, 0) == 0)
-    ::sched_yield();  // it may just be ending
-  return number;
-}
 
 /// Returns: the number of a process that has ended.
 inline std::uint32_t ended_process() {

@@ -332,13 +332,6 @@ TEST_F(Verify, AnotherTraceIsRefused) {
                std::runtime_error);
 }
 
-TEST_F(Verify, AnotherProfileIsRefused) {
-  const std::string text = certificate_of({profiles_, {}, tune::resolution::profile});
-  EXPECT_EQ(why_refused(text, profiles_), "");
-  EXPECT_NE(why_refused(text, {profiles_[1], profiles_[0]}).find("sha256"), std::string::npos);
-  EXPECT_NE(why_refused(text, {merged_, profiles_[1]}).find("sha256"), std::string::npos);
-}
-
 // A profile knows the peaks of neighbouring sizes, and nothing of moments.
 TEST_F(Verify, WhatAProfileCannotShowIsRefused) {
   const json all = json::parse(certificate_of({profiles_, {}, tune::resolution::profile}));
