@@ -16,6 +16,7 @@
 
 #include <ashlar/dropin/export.hpp>
 #include <ashlar/os/loaded_module.hpp>
+#include <ashlar/os/next_function.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -30,7 +31,7 @@ dlopen_function* next_dlopen() noexcept {
   static constinit std::atomic<dlopen_function*> known{nullptr};
   dlopen_function* next = known.load(std::memory_order_relaxed);
   if (next == nullptr) {
-    next = reinterpret_cast<dlopen_function*>(::dlsym(RTLD_NEXT, "dlopen"));
+    next = reinterpret_cast<dlopen_function*>(os::next_function("dlopen"));
     known.store(next, std::memory_order_relaxed);
   }
   return next;
@@ -66,14 +67,12 @@ namespace {
 
 using dlsym_function = void*(void*, const char*)ASHLAR_C_FUNCTION;
 
-/// Returns: the dlsym that the process would have without this library; null: there is none. The C
-/// library's looks for it, and is found by its version: the name alone would find this library's.
+/// Returns: the dlsym that the process would have without this library; null: there is none.
 dlsym_function* next_dlsym() noexcept {
   static constinit std::atomic<dlsym_function*> known{nullptr};
   dlsym_function* next = known.load(std::memory_order_relaxed);
   if (next == nullptr) {
-    next = reinterpret_cast<dlsym_function*>(::dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
-    if (next != nullptr) next = reinterpret_cast<dlsym_function*>(next(RTLD_NEXT, "dlsym"));
+    next = reinterpret_cast<dlsym_function*>(os::next_function("dlsym"));
     known.store(next, std::memory_order_relaxed);
   }
   return next;

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cstdarg>
 
-#include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
 #include <ashlar/os/call_filter.hpp>
+#include <ashlar/os/next_function.hpp>
 #include <ashlar/os/system_call.hpp>
 
 /// Where calls go, once this is known: the C library's functions, or those of another preloaded
@@ -26,8 +26,9 @@ constinit prctl_function next_prctl = nullptr;
 constinit std::atomic<bool> has_filter{false};
 
 [[gnu::constructor(101)]] void find_next_calls() noexcept {
-  ashlar_next_syscall = reinterpret_cast<syscall_function>(::dlsym(RTLD_NEXT, "syscall"));
-  next_prctl = reinterpret_cast<prctl_function>(::dlsym(RTLD_NEXT, "prctl"));
+  using ashlar::os::next_function;
+  ashlar_next_syscall = reinterpret_cast<syscall_function>(next_function("syscall"));
+  next_prctl = reinterpret_cast<prctl_function>(next_function("prctl"));
 }
 
 /// Effects: makes the call, which brings a filter or the strict mode if `succeeds(its result)`: a

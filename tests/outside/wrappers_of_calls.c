@@ -135,8 +135,20 @@ WRAPPER(int, dl_iterate_phdr, (int (*visit)(struct dl_phdr_info*, size_t, void*)
 WRAPPER(int, dladdr, (const void* address, Dl_info* info), address, info)
 WRAPPER(unsigned long, getauxval, (unsigned long type), type)
 
+#ifdef __x86_64__
+// As overlays of games have one: it calls the C library's, so what comes next is looked for behind the program.
+void* dlsym(void* library, const char* name) {
+  static void* (*next)(void*, const char*);
+  if (next == NULL) *(void**)&next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  wrapper_allocates();
+  return next(library, name);
+}
+#endif
+
 int main(void) {
   wrapper_use_heap();
+  void* const library = dlopen("libm.so.6", RTLD_NOW);
+  CHECK(dlsym(library, "cos") != NULL && prctl(PR_GET_DUMPABLE) == 1);
   malloc_trim(0);
   const struct mallinfo2 figures = mallinfo2();
   malloc_stats();

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include <dlfcn.h>
 #include <unistd.h>
+
+#include <ashlar/os/next_function.hpp>
 
 #include "tools/shim/import_slots.hpp"
 
@@ -22,7 +23,7 @@ constinit bool was_loaded_late = false;
 
 void* find_next_definition(const char* name) {
   // Only a library that the process began with has a next one.
-  return was_loaded_late ? definition_of(name) : ::dlsym(RTLD_NEXT, name);
+  return was_loaded_late ? definition_of(name) : os::next_function(name);
 }
 template <class Function>
 void find(Function*& function, const char* name) {
