@@ -9,10 +9,6 @@ namespace {
 
 using ashlar::test::blocks_in_use;
 
-bool is_ours(const void* p) {
-  return xusable_size(p) != 0;  // ends in a fault where it is not
-}
-
 std::uintptr_t address_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 // ---- names --------------------------------------------------------------------------------------
