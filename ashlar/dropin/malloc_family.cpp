@@ -9,6 +9,7 @@
 
 #include <ashlar/adapt/c_rules.hpp>
 #include <ashlar/dropin/export.hpp>
+#include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/sampling.hpp>
 
@@ -42,6 +43,13 @@ ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
   if (block == nullptr) return errno = ENOMEM;  // glibc's sets it, and programs print it
   *result = block;
   return 0;
+}
+
+/// Of another malloc's block nothing is known: a library may ask where the program's own family has
+/// no such function.
+ASHLAR_COLD std::size_t usable_size_missed(void* block) noexcept {
+  if (runtime::malloc_is_anothers && !runtime::holds(block)) return 0;
+  return c_rules::usable_size_missed(block, "malloc_usable_size");
 }
 
 /// By free's public name, as reallocarray by realloc's.
@@ -107,7 +115,8 @@ ASHLAR_EXPORT void* pvalloc(std::size_t size) ASHLAR_C_FUNCTION {
 }
 
 ASHLAR_EXPORT std::size_t malloc_usable_size(void* block) ASHLAR_C_FUNCTION {
-  return c_rules::usable_size(block, "malloc_usable_size");
+  const std::size_t size = c_rules::hits::try_usable_size(runtime::tops(), block);
+  return size != 0 ? size : usable_size_missed(block);
 }
 /// The padding that glibc would leave at the top has no meaning here: everything free goes back.
 ASHLAR_EXPORT int malloc_trim(std::size_t) ASHLAR_C_FUNCTION {
