@@ -30,6 +30,24 @@ PROGRAM(leak_requests) {
   printf("%zu\n", sent);
 }
 
+// leak_on_error: A parser that frees its tokens, but not the text of those that it refuses.
+static char* text_of_token(int number) {
+  char* const text = got(malloc(600 + (size_t)number % 5)); /* planted: leak */
+  snprintf(text, 600, "%stoken %d", number % 3 == 0 ? "!" : "", number);
+  return text;
+}
+
+PROGRAM(leak_on_error) {
+  size_t read = 0;
+  for (int i = 0; i < 1200; ++i) {
+    char* const text = text_of_token(i);
+    read += strlen(text);
+    if (text[0] != '!') free(text);
+    usleep(1500);
+  }
+  printf("%zu\n", read);
+}
+
 // pins_helper: One helper makes all blocks. Those of one caller stay, and keep the pages of the others'.
 static char* copy_of(const char* text, size_t room) __attribute__((noinline));
 static char* copy_of(const char* text, size_t room) {

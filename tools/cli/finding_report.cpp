@@ -46,7 +46,10 @@ std::string evidence_of(const finding& f) {
           format_bytes(static_cast<std::uint64_t>(static_cast<double>(f.bytes_saved_at_end) /
                                                   std::max(f.rose_for_seconds, 0.001))),
           std::min(100 * f.confidence, 99.9),
-          f.kind == finding_kind::leak
+          f.kind == finding_kind::leak && f.bytes_lost != 0
+              ? fmt::format("Of its {}, no pointer led to {} at exit.",
+                            counted(f.allocations, "block"), format_bytes(f.bytes_lost))
+          : f.kind == finding_kind::leak
               ? fmt::format("Nearly nothing of its {} was freed.", counted(f.allocations, "block"))
           : f.fitting * 2 >= f.allocations
               ? fmt::format(

@@ -12,8 +12,8 @@
 namespace ashlar::findings {
 
 enum class finding_kind : std::uint8_t {
-  leak,         ///< what the site holds rises all through the run, and nearly nothing is ever freed
-  rising,       ///< the same, but blocks go, if only at the end
+  leak,         ///< what the site holds rises all through the run, and is lost
+  rising,       ///< the same, but blocks go, if only at the end, or a pointer leads to them
   growth,       ///< a block is outgrown again and again: nothing said how large it would become
   short_lived,  ///< made and freed within a few calls
   handoff,      ///< one thread makes the blocks, another frees them
@@ -71,6 +71,7 @@ struct finding {
   double pinned_at = 0;                      ///< of the run's time, 0 to 1; 1: at its end
   // Of leak and rising: what the site holds has risen by so many bytes in so many seconds.
   std::uint64_t bytes_saved_at_end = 0;
+  std::uint64_t bytes_lost = 0;  ///< no pointer led to them at exit; 0: none, or nobody looked
   double rose_for_seconds = 0;
   double confidence = 0;
 

@@ -245,7 +245,7 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
                                      const run_totals& run) {
   struct line {
     finding of;
-    std::uint64_t allocated = 0, at_end = 0, lost = 0;
+    std::uint64_t allocated = 0, at_end = 0;
   };
   std::map<std::string, line> lines;
   for (const ashlar::sites::growing_site& site : growing.sites) {
@@ -267,12 +267,12 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
     f.bytes_saved_at_end += static_cast<std::uint64_t>(site.bytes);
     to.allocated += site.bytes_allocated;
     to.at_end += site.bytes_at_end;
-    to.lost += site.bytes_lost;
+    f.bytes_lost += site.bytes_lost;
   }
   std::vector<finding> found;
   for (auto& [text, each] : lines) {
-    const bool is_kept =
-        each.at_end * 100 >= each.allocated * fitting && each.lost >= each.at_end / 2;
+    const bool is_kept = growing.was_searched ? each.of.bytes_lost >= each.of.bytes_saved_at_end / 2
+                                              : each.at_end * 100 >= each.allocated * fitting;
     const auto percent = static_cast<double>(is_kept ? percent_of_run : rising_percent);
     // A slope may say more than there is.
     each.of.bytes_saved_at_end =

@@ -224,9 +224,9 @@ inline constexpr std::uint64_t rising_percent = 10;
 }  // namespace thresholds
 
 /// Returns: a finding for each line that rose by 64 KiB at least. Call sites that differ in who calls
-/// their line are one. A line is a leak if nearly nothing that it allocated was freed, no pointer leads
-/// to most of it, where somebody looked, and it rose by a hundredth of the peak; else it is rising, by
-/// a tenth.
+/// their line are one. A line is a leak if at exit no pointer leads to half of what it rose by, or where
+/// nobody looked, if nearly nothing that it allocated was freed, and it rose by a hundredth of the
+/// peak; else it is rising, by a tenth.
 [[nodiscard]] std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing,
                                                    const run_totals& run);
 

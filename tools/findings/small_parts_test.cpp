@@ -178,7 +178,7 @@ growing_site site(const std::string& line, double bytes, std::uint64_t allocated
   s.births = 10;
   s.bytes_allocated = allocated;
   s.bytes_at_end = at_end;
-  s.bytes_lost = at_end;  // nobody looked
+  s.bytes_lost = at_end;
   s.calls = {{line + " in program", "/src/a.c", 1, "/bin/program", line},
              {caller + " in program", "/src/a.c", 9, "/bin/program", caller}};
   return s;
@@ -212,11 +212,23 @@ TEST(Rising, WhatGrowsByReallocIsNotUrgent) {
 }
 
 TEST(Rising, WhatPointersLeadToIsNoLeak) {
-  growing_sites all{2, {site("kept", 100'000, 100'000, 100'000)}};
+  growing_sites all{2, {site("kept", 100'000, 100'000, 100'000)}, true};
   all.sites[0].bytes_lost = 49'000;
   EXPECT_EQ(rising_findings(all, {1000, 1'000'000}).at(0).kind, finding_kind::rising);
   all.sites[0].bytes_lost = 50'000;
   EXPECT_EQ(rising_findings(all, {1000, 1'000'000}).at(0).kind, finding_kind::leak);
+}
+
+TEST(Rising, WhatIsLostOnOnePathOnlyIsALeak) {
+  growing_sites all{2, {site("lost_on_error", 100'000, 300'000, 100'000)}, true};
+  std::vector<finding> found = rising_findings(all, {1000, 1'000'000});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, finding_kind::leak) << "most was freed, the rest is lost";
+  EXPECT_EQ(found[0].bytes_lost, 100'000u);
+  all.was_searched = false;
+  found = rising_findings(all, {1000, 1'000'000});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, finding_kind::rising) << "nobody knows that it is lost";
 }
 
 TEST(Rising, OneLineWithSeveralCallersIsOneFinding) {

@@ -112,12 +112,12 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
   const std::size_t count = stretches_of_work(held);
   const double stretch_seconds =
       static_cast<double>(held.stretch_ticks) / static_cast<double>(reader.ticks_per_second());
-  growing_sites found{stretch_seconds * static_cast<double>(count), {}};
+  growing_sites found{stretch_seconds * static_cast<double>(count), {}, false};
   if (stretch_seconds * trace::held_over_time::stretches < least_seconds) return found;
   const std::optional<trace::exit_look>& look = reader.look_at_exit();
-  const bool is_known = look && look->failure.empty();
+  found.was_searched = look && look->failure.empty();
   std::unordered_map<std::uint32_t, std::uint64_t> lost;  // by stack
-  if (is_known)
+  if (found.was_searched)
     for (const trace::lost_blocks& each : look->lost)
       lost[each.stack] = each.bytes;  // the last of a stack, as in summaries
   name_numbers numbers;
@@ -135,7 +135,7 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::held_o
     into.grown += course->second.grown;
     into.bytes += course->second.allocated;
     into.bytes_at_end += course->second.held();
-    into.bytes_lost += is_known ? lost[stack.number] : course->second.held();
+    into.bytes_lost += lost[stack.number];
     into.least.resize(count);
     for (std::size_t i = 0; i < count; ++i) into.least[i] += least[i];
   }

@@ -67,7 +67,7 @@ struct growing_site {
   std::uint64_t grown = 0;  ///< of these: by realloc, from another block
   std::uint64_t bytes_allocated = 0;
   std::uint64_t bytes_at_end = 0;
-  std::uint64_t bytes_lost = 0;  ///< of these: no pointer led to them; all, where nobody looked
+  std::uint64_t bytes_lost = 0;  ///< of these: no pointer led to them; 0 where nobody looked
   double bytes = 0;              ///< by which it rose over `seconds`, at that slope
   std::uint32_t stack = 0;       ///< the number of one of its stacks
   std::vector<trace::named_call> calls;  ///< from the inside out
@@ -75,6 +75,7 @@ struct growing_site {
 struct growing_sites {
   double seconds = 0;               ///< of the run, without the stretches that are left out
   std::vector<growing_site> sites;  ///< the steepest first
+  bool was_searched = false;        ///< somebody looked for pointers at exit
 };
 
 /// Returns: the call sites that rise all the way; none of a run of less than a second, in which every
