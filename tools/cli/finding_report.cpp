@@ -52,10 +52,10 @@ std::string evidence_of(const finding& f) {
           : f.kind == finding_kind::leak
               ? fmt::format("Nearly nothing of its {} was freed.", counted(f.allocations, "block"))
           : f.fitting * 2 >= f.allocations
-              ? fmt::format(
-                    "{} took the place of a smaller one, by realloc: it is a list or a table "
-                    "that grows, and no leak.",
-                    part)
+              ? fmt::format("{} took the place of a smaller one: it is a list or a table that "
+                            "grows, and no "
+                            "leak.",
+                            part)
               : fmt::format("It made {}. Many were freed, or a pointer leads to them at exit.",
                             counted(f.allocations, "block")));
     case finding_kind::growth:

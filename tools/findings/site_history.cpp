@@ -242,7 +242,7 @@ std::vector<site_history> site_histories::histories() const {
 using namespace thresholds;
 
 std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing,
-                                     const run_totals& run) {
+                                     const run_totals& run, const std::vector<finding>& others) {
   struct line {
     finding of;
     std::uint64_t allocated = 0, at_end = 0;
@@ -268,6 +268,12 @@ std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing
     to.allocated += site.bytes_allocated;
     to.at_end += site.bytes_at_end;
     f.bytes_lost += site.bytes_lost;
+  }
+  for (const finding& other : others) {
+    if (other.kind != finding_kind::growth) continue;
+    const auto same = lines.find(other.calls[other.owner].text());
+    if (same != lines.end())
+      same->second.of.fitting = std::max(same->second.of.fitting, other.fitting);
   }
   std::vector<finding> found;
   for (auto& [text, each] : lines) {

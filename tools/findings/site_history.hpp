@@ -223,11 +223,13 @@ namespace thresholds {
 inline constexpr std::uint64_t rising_percent = 10;
 }  // namespace thresholds
 
-/// Returns: a finding for each line that rose by 64 KiB at least. Call sites that differ in who calls
-/// their line are one. A line is a leak if at exit no pointer leads to half of what it rose by, or where
-/// nobody looked, if nearly nothing that it allocated was freed, and it rose by a hundredth of the
-/// peak; else it is rising, by a tenth.
+/// Returns: a finding for each line that rose by 64 KiB at least. Call sites that differ in who
+/// calls their line are one. A line is a leak if it rose by a hundredth of the peak, and at exit no
+/// pointer leads to half of that; where nobody looked, if nearly nothing that it allocated was
+/// freed. Else it is rising, by a tenth. A line that has a finding `growth` among the others grows
+/// by these steps, as by realloc.
 [[nodiscard]] std::vector<finding> rising_findings(const ashlar::sites::growing_sites& growing,
-                                                   const run_totals& run);
+                                                   const run_totals& run,
+                                                   const std::vector<finding>& others = {});
 
 }  // namespace ashlar::findings

@@ -211,6 +211,20 @@ TEST(Rising, WhatGrowsByReallocIsNotUrgent) {
   EXPECT_EQ(found[2].calls[found[2].owner].function, "list");
 }
 
+TEST(Rising, WhatGrowsByCopiesIsNotUrgent) {
+  const growing_sites all{2, {site("list", 200'000, 1'000'000, 0)}};
+  finding copies;
+  copies.kind = finding_kind::growth;
+  copies.calls = all.sites[0].calls;
+  copies.fitting = 9;
+  std::vector<finding> found = rising_findings(all, {1000, 1'000'000}, {copies});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fitting, 9u);
+  copies.calls[0] = copies.calls[1];  // of another line
+  found = rising_findings(all, {1000, 1'000'000}, {copies});
+  EXPECT_EQ(found.at(0).fitting, 0u);
+}
+
 TEST(Rising, WhatPointersLeadToIsNoLeak) {
   growing_sites all{2, {site("kept", 100'000, 100'000, 100'000)}, true};
   all.sites[0].bytes_lost = 49'000;

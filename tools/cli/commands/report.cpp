@@ -120,7 +120,7 @@ class finding_pass {
       for (trace::step s; steps.next(s);) each(s);
     };
     for (findings::finding& pin : pins_.findings(again)) found_.list.push_back(std::move(pin));
-    for (findings::finding& each : findings::rising_findings(growing, found_.totals))
+    for (findings::finding& each : findings::rising_findings(growing, found_.totals, found_.list))
       found_.list.push_back(std::move(each));
     if (!interpreter_)
       found_.in_interpreter = std::erase_if(found_.list, [](const findings::finding& f) {
