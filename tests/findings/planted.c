@@ -8,8 +8,8 @@
 
 // leak_requests: A server that frees the buffer of each request, but not the name of its client.
 static char* name_of(int number) {
-  char* const name = got(malloc(1000 + (size_t)number % 7)); /* planted: leak */
-  snprintf(name, 1000, "client %d", number);
+  char* const name = got(malloc(8000 + (size_t)number % 7)); /* planted: leak */
+  snprintf(name, 8000, "client %d", number);
   return name;
 }
 
