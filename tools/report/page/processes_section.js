@@ -57,8 +57,8 @@ function processesSection(section, { tree, pages }, shownPid) {
     make("code", {}, tree.command.join(" ") || tree.folder),
     ` ran ${count(tree.processes.length)} ${tree.processes.length === 1 ? "process" : "processes"} in ` +
       `${seconds(tree.seconds)}. They allocated ${bytes(sum("allocated_bytes"))} in ${count(sum("births"))} blocks, and held ` +
-      `at most ${bytes(tree.peak_bytes_at_most)} at one time. What follows below is of the process that is marked. The name of ` +
-      "another one leads to its figures" +
+      `at most ${bytes(tree.peak_bytes_at_most)} at one time. This page is that of the process that is marked. The name of ` +
+      "another one leads to its own" +
       (hasPage.size < tree.processes.length ? "; this page has those of the processes that had most memory." : "."),
   );
   processesChart(section, tree);
@@ -72,7 +72,7 @@ function processesSection(section, { tree, pages }, shownPid) {
     cell.title = process.arguments.join(" ");
     return cell;
   };
-  const columns = ["program", "process", "begin, s", "end, s", "ended by", "in memory", "allocated", "peak", "left at the end"];
+  const columns = ["program", "in memory", "peak", "left at the end", "allocated", "process", "begin, s", "end, s", "ended by"];
   const heading = (label, i) => make("th", { scope: "col", class: i === 0 ? "text" : "" }, label);
   const head = make("tr", {}, ...columns.map(heading));
   const figuresOf = (process) =>
@@ -80,20 +80,20 @@ function processesSection(section, { tree, pages }, shownPid) {
       ? ["–", "–", "–", "–"]
       : [
           process.resident_bytes === 0 ? "–" : bytes(process.resident_bytes),
-          bytes(process.allocated_bytes),
           bytes(process.peak_bytes),
           bytes(process.held_bytes),
+          bytes(process.allocated_bytes),
         ];
   const body = make("tbody");
   const rows = processRows(tree.processes);
   for (const row of rows) {
     const { process } = row;
     const cells = [
+      ...figuresOf(process),
       `${process.pid}`,
       process.begin_seconds.toFixed(3),
       process.end_seconds === null ? "–" : process.end_seconds.toFixed(3),
       processEnd(process),
-      ...figuresOf(process),
     ];
     const line = make("tr", {}, nameCell(row), ...cells.map((text) => make("td", {}, text)));
     if (process.pid === shownPid) line.className = "shown";
