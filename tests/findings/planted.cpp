@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -106,6 +107,17 @@ PROGRAM(hot_loop) {
 }
 
 }  // namespace hot_loop
+
+// hot_nodes: A set for each line of a text, to count the line's different words.
+PROGRAM(hot_nodes) {
+  std::size_t different = 0;
+  for (int line = 0; line < 4'000; ++line) {
+    std::set<int> words;
+    for (int i = 0; i < 25; ++i) words.insert((line * 31 + i * 17) % 1'000);  // planted: hot_loop
+    different += words.size();
+  }
+  std::printf("%zu\n", different);
+}
 
 // nodes_list: Tasks in a list that are done in another order than they came.
 namespace nodes_list {

@@ -49,7 +49,8 @@ constexpr words_of_kind all_words[] = {
      "Give the type a pool of its own. A block is then a step in a list, and the objects lie side "
      "by side."},
     {"hot_loop", "short_lived", "An allocation in a hot loop",
-     "Few of these blocks live at once. Make as many before the loop, and use them again."},
+     "Few of these blocks live at once. Make as many before the loop, and use them again. Nodes of "
+     "a container can lie in a pool or an arena that is there before the loop."},
     {"slack", "slack", "Blocks that are a little too large",
      "Make them smaller by as much as is said here. Often a header or an ending zero was added to "
      "a "

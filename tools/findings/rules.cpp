@@ -138,7 +138,9 @@ std::optional<finding> pool(const site& at, const site_history& h) {
 }
 
 std::optional<finding> hot_loop(const site& at, const site_history& h) {
-  if (h.births < hot_allocations || h.most_live > hot_live) return std::nullopt;
+  if (h.births < hot_allocations || h.births < hot_turnover * h.most_live ||
+      h.most_live >= pool_live)
+    return std::nullopt;
   finding f = begun(finding_kind::hot_loop, at, h);
   f.fitting = h.births;
   f.allocations_saved = less(h.births, h.most_live);

@@ -271,6 +271,21 @@ TEST_F(FindingRules, AHotLoopHasFewBlocksAtOnce) {
   EXPECT_EQ(kinds_of(r_), "hot_loop:work in program ");
 }
 
+TEST_F(FindingRules, AHotLoopMayHaveMoreBlocksAtOnceWhereItHasMoreInAll) {
+  const auto kinds_of_rounds = [](int rounds) {
+    run each;
+    for (int i = 0; i < rounds; ++i) {
+      std::vector<run::block> nodes;
+      for (int k = 0; k < 20; ++k) nodes.push_back(each.make("node", 48));
+      for (int k = 0; k < 5; ++k) static_cast<void>(each.make("kept", 8));
+      for (const auto node : nodes) each.drop(node);
+    }
+    return kinds_of(each);
+  };
+  EXPECT_EQ(kinds_of_rounds(1250), "hot_loop:node in program ");
+  EXPECT_EQ(kinds_of_rounds(1249), "");
+}
+
 TEST_F(FindingRules, SlackJustAboveAClass) {
   for (int i = 0; i < 500; ++i) static_cast<void>(r_.make("buffer", 4096 + 16));
   const findings_of_run found = expect("slack:buffer in program ");
