@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,14 @@ __attribute__((noinline)) static char* map(size_t bytes) {
 __attribute__((noinline)) static char* grow(char* memory, size_t bytes, size_t to) {
   memory = mremap(memory, bytes, to, MREMAP_MAYMOVE);
   if (memory == MAP_FAILED) exit(3);
+  return memory;
+}
+
+__attribute__((noinline)) static char* attach(size_t bytes) {
+  const int segment = shmget(IPC_PRIVATE, bytes, 0600);
+  char* const memory = segment < 0 ? (char*)-1 : shmat(segment, NULL, 0);
+  shmctl(segment, IPC_RMID, NULL);
+  if (memory == (char*)-1) exit(3);
   return memory;
 }
 
@@ -53,6 +62,10 @@ int main(int count, char** words) {
     munmap(gone, 32 * mib);
     memset(grown, 1, 64 * mib);
     memset(map(16 * mib), 1, 16 * mib);
+    usleep(100000);
+  } else if (strcmp(what, "segments") == 0) {
+    shmdt(attach(16 * mib));
+    memset(attach(30 * mib), 1, 30 * mib);
     usleep(100000);
   } else if (strcmp(what, "untouched") == 0) {
     if (malloc((size_t)800 * mib) == NULL) return 3;

@@ -110,6 +110,11 @@ class Memory(CommandInFolder):
         self.has(shared["parts"][0]["name"], " by main at held_otherwise.c:")
         self.says_of("lost at exit: nothing")
 
+    def test_of_a_segment_of_system_v_has_its_line(self):
+        shared, = (row for row in self.memory("segments", "")["rows"] if row["name"] == "shared memory")
+        self.near(shared["bytes"], 30 * MIB, MIB)
+        self.says_of("attach at held_otherwise.c:")
+
     def test_of_the_recorder_is_not_the_programs(self):
         """What it knows of thousands of call sites is its own."""
         memory = self.memory("ways", "")

@@ -1,5 +1,5 @@
 // tools/shim/own_mappings.cpp: large mappings that the program makes by itself, anonymous ones and those
-// that it shares and writes; and its stacks for signals.
+// that it shares and writes, also segments of System V; and its stacks for signals.
 // Layer: shim.
 //
 // malloc's own are not seen: the C library calls the system directly, and another allocator is
@@ -11,8 +11,11 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <ashlar/os/call_filter.hpp>
 
 #include "tools/shim/log.hpp"
 
@@ -25,7 +28,8 @@ bool is_one_to_tell(std::size_t bytes) {
   return bytes >= least_bytes && is_on() && !own_log.inside && the_spool->stack_depth != 0;
 }
 
-/// Effects: from now on these bytes are of this stack; 0: of nobody.
+/// Effects: from now on these bytes are of this stack, or of nobody; with 0 bytes, all that was told to
+/// begin there.
 void put_mapping(std::uintptr_t address, std::uint64_t bytes, bool is_gone) {
   const int error = errno;
   const std::uint64_t ticks = now();
@@ -84,6 +88,22 @@ extern "C" {
   if (mapped != MAP_FAILED && ashlar::shim::is_one_to_tell(old_bytes))
     ashlar::shim::put_mapping(reinterpret_cast<std::uintptr_t>(old), old_bytes, true);
   return ashlar::shim::told(mapped, bytes);
+}
+[[gnu::visibility("default")]] void* shmat(int segment, const void* address, int flags) noexcept {
+  auto* const mapped = reinterpret_cast<void*>(::syscall(SYS_shmat, segment, address, flags));
+  const int error = errno;
+  shmid_ds about{};
+  if (mapped != MAP_FAILED && (flags & SHM_RDONLY) == 0 &&
+      ashlar::shim::is_one_to_tell(ashlar::shim::least_bytes) &&
+      !ashlar::os::has_new_call_filter() && ::syscall(SYS_shmctl, segment, IPC_STAT, &about) == 0)
+    ashlar::shim::told(mapped, about.shm_segsz);
+  errno = error;
+  return mapped;
+}
+[[gnu::visibility("default")]] int shmdt(const void* address) noexcept {
+  if (ashlar::shim::is_one_to_tell(ashlar::shim::least_bytes))
+    ashlar::shim::put_mapping(reinterpret_cast<std::uintptr_t>(address), 0, true);
+  return static_cast<int>(::syscall(SYS_shmdt, address));
 }
 // Only the system has a pointer to it: this one is for the search at exit.
 [[gnu::visibility("default")]] int sigaltstack(const stack_t* to, stack_t* before) noexcept {

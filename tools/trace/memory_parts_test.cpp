@@ -526,20 +526,23 @@ TEST(ResidentMemory, WhatHasBlocksIsNoStack) {
   EXPECT_EQ(found.parts[1].kind, memory_kind::anonymous);
 }
 
-// What is mapped by stack 3 was twice as much before, and stack 4 took its middle.
+// What is mapped by stack 3 was twice as much before, and stack 4 took its middle. All of stack 6 is gone.
 TEST(ResidentMemory, OfTheProgramsOwnMappingsIsByTheirStacks) {
   const std::vector<own_mapping> mapped{{1, at, 100 * mib, 3},
                                         {2, at + 40 * mib, 20 * mib, 4},
                                         {3, at + 60 * mib, 40 * mib, 0},
                                         {60, at + 30 * mib, mib, 9},  // behind the look
-                                        {4, at + 200 * mib, 10 * mib, 5}};
-  const resident_memory found = found_in({birth(1, 1, at + 70 * mib, mib)},
-                                         {{50,
-                                           72 * mib,
-                                           0,
-                                           {anonymous(at, 71 * mib, 61 * mib + mib / 2),
-                                            anonymous(at + 200 * mib, 10 * mib, 10 * mib)}}},
-                                         mapped);
+                                        {4, at + 200 * mib, 10 * mib, 5},
+                                        {5, at + 300 * mib, 10 * mib, 6},
+                                        {6, at + 300 * mib, 0, 0}};
+  const resident_memory found = found_in(
+      {birth(1, 1, at + 70 * mib, mib)},
+      {{50,
+        82 * mib,
+        0,
+        {anonymous(at, 71 * mib, 61 * mib + mib / 2), anonymous(at + 200 * mib, 10 * mib, 10 * mib),
+         anonymous(at + 300 * mib, 10 * mib, 10 * mib)}}},
+      mapped);
   EXPECT_EQ(found.malloc, mib);
   ASSERT_EQ(found.parts.size(), 4u);
   const auto of = [&](std::uint32_t stack) {
@@ -550,7 +553,7 @@ TEST(ResidentMemory, OfTheProgramsOwnMappingsIsByTheirStacks) {
   EXPECT_EQ(of(3), 40 * mib);
   EXPECT_EQ(of(4), 20 * mib);
   EXPECT_EQ(of(5), 10 * mib);
-  EXPECT_EQ(of(0), mib / 2);
+  EXPECT_EQ(of(0), 10 * mib + mib / 2);
 }
 
 TEST(ResidentMemory, OfMappingsBeforeAnImageIsNobodys) {

@@ -112,6 +112,7 @@ std::map<std::uint64_t, own_mapping> resident_counter::mapped_then() const {
   std::map<std::uint64_t, own_mapping> now;
   for (const auto& [time, each] : all) {
     if (time <= image_time_ || time > look_time_) continue;
+    if (each.bytes == 0) now.erase(each.begin);
     const std::uint64_t end = each.begin + each.bytes;
     // What lay there before keeps what is on both sides.
     auto at = now.upper_bound(each.begin);
