@@ -60,6 +60,7 @@ TEST(HeapStats, KeepOnlyForgetsTheOtherCachesAndWhatTheyHeld) {
   h->keep_only(b);
   ashlar_stats s = stats_of(*h, b);
   EXPECT_EQ(s.total.threads, 1u);
+  EXPECT_EQ(h->cache_count(), 1u);
   EXPECT_EQ(s.classes[2].blocks_in_use, 2 + in_c);
   check_equations(s);
   deallocate(*h, *b, block);
