@@ -154,6 +154,10 @@ TEST(XRealloc, StaysInPlaceWhereTheClassAllows) {
 TEST(XAlignedAlloc, AlignsOrSaysWhyNot) {
   for (std::size_t alignment = 1; alignment <= 4 << 20; alignment *= 2) {
     for (const std::size_t size : {0u, 1u, 100u, 4096u, 40'000u}) {
+      // A hit finds blocks of any alignment that the size's class has.
+      std::array<void*, 8> plain{};
+      for (void*& each : plain) each = xmalloc(size);
+      for (void* const each : plain) xfree(each);
       void* block = xaligned_alloc(alignment, size);
       ASSERT_NE(block, nullptr);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
