@@ -170,9 +170,9 @@ TEST(ProcessHeap, AForkedChildHasAWholeHeap) {
     for (void* block : blocks) runtime::deallocate(block, "free");
     if (!serves()) return 3;
     if (!support::sanitized) {  // ThreadSanitizer allows no thread here
-      bool is_of_heap = false;  // the reserve would serve, too
+      bool is_of_heap = false;  // the reserve would serve, too; a guarded block is shorter
       std::thread([&] {
-        is_of_heap = runtime::the_heap.owns(runtime::allocate(1'000'000));
+        is_of_heap = runtime::the_heap.owns(runtime::allocate(4'000'000));
       }).join();
       if (!is_of_heap) return 4;
     }
