@@ -10,13 +10,13 @@
 #include <cstring>
 #include <initializer_list>
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <ashlar/core/stats.h>
+#include <ashlar/os/next_function.hpp>
 
 #define ASHLAR_EXPORT [[gnu::visibility("default")]]
 
@@ -103,8 +103,8 @@ void report_and_end(int number) {
 }
 
 [[gnu::constructor]] void begin() {
-  next_sigaction = reinterpret_cast<set_action>(::dlsym(RTLD_NEXT, "sigaction"));
-  next_signal = reinterpret_cast<set_handler>(::dlsym(RTLD_NEXT, "signal"));
+  next_sigaction = reinterpret_cast<set_action>(ashlar::os::next_function("sigaction"));
+  next_signal = reinterpret_cast<set_handler>(ashlar::os::next_function("signal"));
   const char* const into = std::getenv("ASHLAR_AT_SIGNAL");
   if (next_sigaction == nullptr || next_signal == nullptr || into == nullptr ||
       ashlar_stats_of_malloc == nullptr || std::strlen(into) >= sizeof folder)
@@ -125,7 +125,7 @@ extern "C" {
 ASHLAR_EXPORT int sigaction(int number, const struct sigaction* action,
                             struct sigaction* before) noexcept {
   if (next_sigaction == nullptr)
-    next_sigaction = reinterpret_cast<set_action>(::dlsym(RTLD_NEXT, "sigaction"));
+    next_sigaction = reinterpret_cast<set_action>(ashlar::os::next_function("sigaction"));
   if (!is_watched(number)) return next_sigaction(number, action, before);
   struct sigaction own{};
   if (action != nullptr && action->sa_handler == SIG_DFL) {
@@ -144,7 +144,7 @@ ASHLAR_EXPORT int sigaction(int number, const struct sigaction* action,
 
 ASHLAR_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
   if (next_signal == nullptr)
-    next_signal = reinterpret_cast<set_handler>(::dlsym(RTLD_NEXT, "signal"));
+    next_signal = reinterpret_cast<set_handler>(ashlar::os::next_function("signal"));
   const bool is_default = is_watched(number) && handler == SIG_DFL;
   const sighandler_t before = next_signal(number, is_default ? report_and_end : handler);
   return before == report_and_end ? SIG_DFL : before;
