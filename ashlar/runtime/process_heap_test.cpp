@@ -244,8 +244,7 @@ TEST(ProcessHeap, ServesWhileAnotherThreadForksAndFreesAfterIt) {
       runtime::deallocate(runtime::allocate(size), "free");  // it has a cache then
       const auto newest = [] {
         std::vector<void*> of_each;
-        for (void** const top : runtime::tops().top)
-          of_each.push_back(top != nullptr ? top[-1] : nullptr);
+        for (void** const top : runtime::tops().top) of_each.push_back(top[-1]);
         return of_each;
       };
       const std::vector<void*> mine = newest();

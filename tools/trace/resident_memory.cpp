@@ -112,7 +112,10 @@ std::map<std::uint64_t, own_mapping> resident_counter::mapped_then() const {
   std::map<std::uint64_t, own_mapping> now;
   for (const auto& [time, each] : all) {
     if (time <= image_time_ || time > look_time_) continue;
-    if (each.bytes == 0) now.erase(each.begin);
+    if (each.bytes == 0) {
+      now.erase(each.begin);
+      continue;
+    }
     const std::uint64_t end = each.begin + each.bytes;
     // What lay there before keeps what is on both sides.
     auto at = now.upper_bound(each.begin);
@@ -129,7 +132,7 @@ std::map<std::uint64_t, own_mapping> resident_counter::mapped_then() const {
         now[before.begin] = {before.time, before.begin, each.begin - before.begin, before.stack};
       if (before_end > end) now[end] = {before.time, end, before_end - end, before.stack};
     }
-    if (each.stack != 0 && each.bytes != 0) now[each.begin] = each;
+    if (each.stack != 0) now[each.begin] = each;
   }
   return now;
 }

@@ -57,8 +57,8 @@ function processesSection(section, { tree, pages }, shownPid) {
     make("code", {}, tree.command.join(" ") || tree.folder),
     ` ran ${count(tree.processes.length)} ${tree.processes.length === 1 ? "process" : "processes"} in ` +
       `${seconds(tree.seconds)}. They allocated ${bytes(sum("allocated_bytes"))} in ${count(sum("births"))} blocks, and held ` +
-      `at most ${bytes(tree.peak_bytes_at_most)} at one time. This page is that of the process that is marked. The name of ` +
-      "another one leads to its own" +
+      `at most ${bytes(tree.peak_bytes_at_most)} at one time. All else on this page is of the process that is marked. The name of ` +
+      "another one leads to its figures" +
       (hasPage.size < tree.processes.length ? "; this page has those of the processes that had most memory." : "."),
   );
   processesChart(section, tree);
