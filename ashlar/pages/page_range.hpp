@@ -280,7 +280,8 @@ class page_range {
   /// Effects: the pages before `end` have marks for slabs with windows of this length. Returns:
   /// false when memory was refused.
   template <address_space Space>
-  [[nodiscard]] bool have_marks(Space& space, unsigned shift, std::size_t end) noexcept {
+  [[nodiscard]] ASHLAR_MISS bool have_marks(Space& space, unsigned shift,
+                                            std::size_t end) noexcept {
     return marks_of(shift).ensure(space, marks_to(shift, end), marks_to(shift, pages));
   }
 
@@ -464,8 +465,11 @@ class page_range {
         end = (align_up(address_of(end), whole) - base) >> page_shift;
     return std::min(pages, end);
   }
+  /// Each table of marks in use reaches as far: else free pages at a limit might make no slab.
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
+    for (unsigned shift = mark_shift_min; shift <= mark_shift_max; ++shift)
+      if (marks_of(shift).committed_bytes() != 0 && !have_marks(space, shift, end)) return false;
     if (!take_ground(space, is_in_gap() ? ground::gap : ground::reserved,
                      reinterpret_cast<void*>(address_of(commit_end)),
                      (end - commit_end) << page_shift))

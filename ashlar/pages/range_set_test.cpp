@@ -233,6 +233,19 @@ TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
   EXPECT_EQ(f.space.gaps(), 0u);
 }
 
+// Else free pages have no slab where threads have used up all addresses.
+TEST(RangeSet, MarksInUseReachAsFarAsTheRange) {
+  roomy f;
+  if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a gap";
+  ASSERT_NE(f.ranges->take_fresh(1), nullptr);
+  page_range& range = (*f.ranges)[0];
+  ASSERT_TRUE(range.have_marks(f.space, mark_shift_min, range.top));
+  ASSERT_NE(f.ranges->take_fresh(20'000), nullptr);
+  f.space.refuse_memory(true);
+  EXPECT_TRUE(range.have_marks(f.space, mark_shift_min, range.top));
+  f.space.refuse_memory(false);
+}
+
 TEST(RangeSet, WhereSomebodyElseIsInTheRoomTheRangeEnds) {
   roomy f;
   if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a gap";
