@@ -32,7 +32,10 @@ class grown_table {
     from_ = from;
   }
   [[nodiscard]] T* entries() const noexcept { return entries_; }
-  [[nodiscard]] std::size_t committed_bytes() const noexcept { return committed_; }
+  /// Returns: so many at some recent moment, if the table may grow meanwhile.
+  [[nodiscard]] std::size_t committed_bytes() const noexcept {
+    return __atomic_load_n(&committed_, __ATOMIC_RELAXED);
+  }
 
   /// Effects: makes the first `count` entries writable. Returns: false when memory was refused.
   template <address_space Space>
@@ -59,7 +62,7 @@ class grown_table {
     if (!take_ground(space, from_, reinterpret_cast<char*>(entries_) + committed_,
                      end - committed_))
       return false;
-    committed_ = end;
+    __atomic_store_n(&committed_, end, __ATOMIC_RELAXED);
     return true;
   }
 
